@@ -1,0 +1,1 @@
+"""Measuring and fitting on real machines; everything here may need torch, scipy or a live engine."""

@@ -1,0 +1,224 @@
+"""Records of the hardware data files, in the units of the datasheets (units stand in the keys)."""
+
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from hwprofiles.provenance import Kind, Sourced
+
+Dtype = Literal["fp32", "fp16", "bf16", "fp8", "fp4", "int8"]
+"""Arithmetic that a matrix unit offers, with fp32 (int32 for int8) accumulation."""
+
+Segment = Literal["geforce", "pro", "datacenter", "edge", "mining", "comparison-only"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Measurement(_Record):
+    """A published measurement of one device, as found."""
+
+    what: str
+    """What was measured, with the unit."""
+    value: float
+    """Central value in that unit."""
+    value_low: float | None = None
+    """Lower end where the source gives a range."""
+    value_high: float | None = None
+    """Upper end where the source gives a range."""
+    kind: Kind = "measured"
+    """`measured`, or what the source really is."""
+    source: str
+    """Where it was published."""
+    detail: str = ""
+    """Conditions that matter for reading it."""
+
+
+class PcieSlot(_Record):
+    """The bus between a device and its host."""
+
+    gen: Annotated[float, Field(ge=1, le=8)]
+    """PCI Express generation."""
+    lanes: Annotated[int, Field(ge=1, le=32)]
+    """Lanes wired."""
+    gb_per_s_per_dir: Annotated[float, Field(gt=0)]
+    """Theoretical rate each way, GB/s (1e9 bytes)."""
+
+
+class ArchLimits(_Record):
+    """Per-SM limits that decide which kernel tiles are legal."""
+
+    smem_per_sm_kib: float | None = None
+    """Shared memory of one SM, KiB."""
+    smem_per_block_optin_kib: float | None = None
+    """Largest shared memory of one thread block, KiB."""
+    registers_per_sm: int | None = None
+    """32-bit registers of one SM."""
+    max_warps_per_sm: int | None = None
+    """Resident warps of one SM."""
+    max_blocks_per_sm: int | None = None
+    """Resident thread blocks of one SM."""
+    kind: Kind = "datasheet"
+    """Origin of the limits."""
+
+
+class GpuProfile(_Record):
+    """One accelerator as its datasheet and public measurements describe it."""
+
+    schema_version: Literal[1]
+    """Version of this file form."""
+    id: str
+    """Stable identifier; the file carries the same name."""
+    name: str
+    """Name as people write it."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings, lower case."""
+    vendor: str
+    """Maker."""
+    segment: Segment
+    """Market segment; `comparison-only` devices are not modelled as targets."""
+    arch: str
+    """Architecture name."""
+    chip: str | None = None
+    """Die name."""
+    compute_capability: str | None = None
+    """CUDA compute capability, `major.minor`; None outside NVIDIA."""
+    release_date: str | None = None
+    """First sale, yyyy-mm-dd."""
+    sm_count: Sourced | None = None
+    """Streaming multiprocessors (compute units elsewhere)."""
+    base_clock_mhz: Sourced | None = None
+    """Base clock, MHz."""
+    boost_clock_mhz: Sourced | None = None
+    """Boost clock, MHz."""
+    tensor_clock_mhz: Sourced | None = None
+    """Clock that the published tensor peak implies, MHz, where it is below boost."""
+    vram_mib: Sourced
+    """Memory that the driver reports, MiB."""
+    cuda_total_mib: Sourced | None = None
+    """Memory that a CUDA program sees, MiB, where it was seen."""
+    memory_type: str | None = None
+    """GDDR6X, HBM3, LPDDR5X..."""
+    memory_bus_bits: int | None = None
+    """Bus width, bits."""
+    dram_bandwidth_gb_per_s: Sourced | None = None
+    """Peak DRAM read bandwidth, GB/s (1e9 bytes)."""
+    l2_mib: Sourced | None = None
+    """Last-level on-chip cache of the SMs, MiB."""
+    llc_mib: Sourced | None = None
+    """Further cache between L2 and DRAM, MiB."""
+    tdp_w: Sourced | None = None
+    """Board power limit, W."""
+    pcie: PcieSlot | None = None
+    """Bus to the host."""
+    nvlink_gb_per_s_bidir: Sourced | None = None
+    """Sum of both directions of all NVLinks, GB/s; 0 where there is none."""
+    dense_tflops: dict[Dtype, Sourced]
+    """Dense matrix peak by arithmetic, TFLOP/s (1e12); an absent dtype is unsupported."""
+    fp16_accumulate_tflops: Sourced | None = None
+    """Dense fp16 peak with fp16 accumulation, TFLOP/s, where it differs."""
+    limits: ArchLimits = ArchLimits()
+    """Kernel limits of one SM."""
+    native_formats: tuple[str, ...] = ()
+    """Number formats that the matrix unit takes."""
+    modified: bool = False
+    """A board whose memory was changed after manufacture: bandwidth is assumed, probe it."""
+    measured: tuple[Measurement, ...] = ()
+    """Published measurements."""
+    notes: str = ""
+    """What to know before trusting the numbers."""
+    sources: tuple[str, ...] = ()
+    """Documents behind the whole row."""
+
+
+class PlanningBandwidth(_Record):
+    """DRAM bandwidth to plan with, between two bounds."""
+
+    low_gb_per_s: Annotated[float, Field(gt=0)]
+    """Cautious bound, GB/s."""
+    high_gb_per_s: Annotated[float, Field(gt=0)]
+    """Optimistic bound, GB/s."""
+    kind: Kind
+    """Origin of the bounds."""
+    why: str
+    """The rule that gave them."""
+
+
+class HostProfile(_Record):
+    """One host: what limits layers or experts that stay in system memory."""
+
+    schema_version: Literal[1]
+    """Version of this file form."""
+    id: str
+    """Stable identifier; the file carries the same name."""
+    name: str
+    """Name as people write it."""
+    aliases: tuple[str, ...] = ()
+    """Other spellings, lower case."""
+    cpu: str
+    """Processor."""
+    sockets: int | None = None
+    """Processor sockets."""
+    channels_per_socket: int | None = None
+    """Memory channels of one socket."""
+    channels_total: int | None = None
+    """Memory channels of the machine when all are populated."""
+    memory_mt_per_s: Sourced | None = None
+    """Memory transfer rate, MT/s."""
+    dram_theoretical_gb_per_s: Sourced | None = None
+    """Channels x transfer rate x 8 bytes, GB/s."""
+    dram_planning: PlanningBandwidth | None = None
+    """What to plan with."""
+    pcie: PcieSlot | None = None
+    """Bus to the cards."""
+    isa: tuple[str, ...] = ()
+    """Vector extensions."""
+    measured: tuple[Measurement, ...] = ()
+    """Published measurements."""
+    notes: str = ""
+    """What to know before trusting the numbers."""
+    sources: tuple[str, ...] = ()
+    """Documents behind the whole row."""
+
+
+class LinkProfile(_Record):
+    """A way for devices to exchange data: latency and achieved rate of one collective or copy."""
+
+    id: str
+    """Stable identifier, e.g. `pcie-4`, `nvlink-hopper`."""
+    kind_of_link: Literal["pcie", "nvlink", "unified"]
+    """Technology."""
+    copy_gb_per_s: Sourced
+    """Achieved one-way copy rate, GB/s."""
+    all_reduce_base_us: Sourced
+    """All-reduce of an empty message between two devices inside a CUDA graph, microseconds."""
+    all_reduce_us_per_rank: Sourced
+    """Further microseconds of the floor for each rank beyond two."""
+    all_reduce_gb_per_s: dict[int, Sourced]
+    """Rank count -> message bytes over the time above the floor, GB/s."""
+    notes: str = ""
+    """Domain of validity."""
+
+
+class Calibration(_Record):
+    """Constants that a measurement on one machine, or a fit, puts in place of the shipped ones."""
+
+    schema_version: Literal[1]
+    """Version of this file form."""
+    written_by: Literal["calibrate", "tune", "fit"]
+    """Which of the three writers made it."""
+    created: str
+    """ISO 8601 date."""
+    gpu_name: str
+    """Device as the driver names it, or a profile id."""
+    gpu_uuid: str | None = None
+    """Device identity; None for a fit."""
+    power_limit_w: float | None = None
+    """Power cap during the measurement, W."""
+    engine: str | None = None
+    """`name==version` for engine constants; None for kernel constants."""
+    constants: dict[str, Sourced]
+    """Constant name (units in the name) -> value with origin."""
+    samples_file: str | None = None
+    """Raw samples beside this file."""

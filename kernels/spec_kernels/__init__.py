@@ -1,0 +1,1 @@
+"""Verification kernels; knows nothing of the planner."""

@@ -1,0 +1,87 @@
+"""What a drafter is, and what one round asks of it."""
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+from hwprofiles.provenance import Kind
+
+Family = Literal["external", "eagle3", "mtp", "dflash", "dspark", "ngram", "none"]
+FAMILIES: tuple[Family, ...] = get_args(Family)
+
+
+@dataclass(frozen=True, slots=True)
+class DrafterSpec:
+    """One concrete drafter for one target: a published checkpoint, the user's own, or a template.
+
+    Weights are counts; `weight_bytes` what it adds to VRAM beyond what the target already loads.
+    """
+
+    family: Family
+    drafter_id: str
+    """Hub id, path, `in checkpoint` (MTP), `n-gram look-up`, or `template` when none is known."""
+    kind: Kind
+    """Origin of the sizes: published, derived from a read config, or assumed from the template."""
+    source: str
+    layers: int
+    hidden_size: int
+    core_weights: int
+    """Weights read in one pass without the LM head (MoE: those that one token touches)."""
+    head_weights: int
+    """LM-head weights read in one pass (the target's own head counts where it is shared)."""
+    weight_bytes: int
+    """Bytes that loading it adds."""
+    core_bits: float
+    """Bits per core weight."""
+    head_bits: float
+    """Bits per head weight."""
+    kv_bytes_per_token: int
+    """Its own cache, bytes per token of context (all its layers, 2 bytes an element)."""
+    state_bytes_per_seq: int = 0
+    num_heads: int = 0
+    num_kv_heads: int = 0
+    head_dim: int = 0
+    max_draft_len: int | None = None
+    """Trained block or depth: D above it is rejected (block) or re-runs the last layer (MTP)."""
+    default_draft_len: int | None = None
+    """D that the publisher or recipe serves."""
+    max_position: int | None = None
+    """Longest context it was trained for, tokens; beyond it acceptance falls."""
+    window: int | None = None
+    """Its sliding window in tokens where it has one."""
+    engines: tuple[str, ...] = ()
+    """Engines known to run it (engine names of the planner); empty: unknown."""
+    retrofit: bool = True
+    """Whether it can still be added to a finished model."""
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class DraftWork:
+    """Work of one round: passes(D) = passes_fixed + passes_per_token * D.
+
+    A block drafter has (1, 0); a sequential one (0, 1); an external one also digests the verified
+    tokens, (a > 0, 1). `rows_per_pass` is per sequence: 1, or D + 1 for a block (rows_follow_draft).
+    """
+
+    passes_fixed: float
+    passes_per_token: float
+    rows_follow_draft: bool
+    serial_s_per_token: float = 0.0
+    """Seconds of serial head work for each drafted token (DSpark's Markov look-ups)."""
+    lookup_fraction: float = 0.0
+    """Share of a decode step that the drafter costs in every round even when it drafts nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class FamilyFacts:
+    """One row of the selection table."""
+
+    family: Family
+    title: str
+    training: str
+    retrofit: str
+    when: str
+    when_not: str
+    engines: tuple[tuple[str, str], ...]
+    """(engine, first version or spelling known)."""
+    sources: tuple[str, ...]
