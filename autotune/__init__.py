@@ -1,1 +1,1 @@
-"""Measuring and fitting on real machines; everything here may need torch, scipy or a live engine."""
+"""Measuring and fitting on real machines; may need torch, scipy or a live engine."""

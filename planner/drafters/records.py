@@ -60,7 +60,7 @@ class DraftWork:
     """Work of one round: passes(D) = passes_fixed + passes_per_token * D.
 
     A block drafter has (1, 0); a sequential one (0, 1); an external one also digests the verified
-    tokens, (a > 0, 1). `rows_per_pass` is per sequence: 1, or D + 1 for a block (rows_follow_draft).
+    tokens, (a > 0, 1). A pass has one row per sequence, or D + 1 where rows_follow_draft.
     """
 
     passes_fixed: float

@@ -46,6 +46,7 @@ class Emitter(Protocol):
         """Write nothing; return the files.
 
         Raises:
-            EngineUnsupported: the engine's rule forbids the plan; the message names rule and source.
+            EngineUnsupported: the engine's rule forbids the plan; the message names both rule
+                and source.
         """
         ...
