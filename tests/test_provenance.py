@@ -1,4 +1,5 @@
 import pytest
+
 from hwprofiles.provenance import KINDS, Kind, weakest
 
 
