@@ -1,0 +1,5 @@
+"""`python -m planner` is the `planner` command."""
+
+from planner.cli.main import main
+
+main()

@@ -1,0 +1,153 @@
+"""The `planner` command: finds the verb, imports only that, and turns failures into exit codes."""
+
+from __future__ import annotations
+
+import os
+import sys
+import traceback
+from itertools import takewhile
+from typing import TYPE_CHECKING, Annotated, TextIO
+
+import typer
+
+from planner import __version__
+from planner.cli.verbs import VERBS, attach, attach_listing, attach_verb, find_plugin, plugins
+from planner.errors import InputError, NoFeasiblePlan, OutsideFailure, PlannerError
+from planner.report.plain import plain
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from types import TracebackType
+
+EXIT_OUR_BUG = 1
+EXIT_INPUT = 2
+EXIT_NOTHING_FEASIBLE = 3
+EXIT_OUTSIDE = 4
+EXIT_INTERRUPTED = 130
+
+EXIT_CODES = (
+    (InputError, EXIT_INPUT),
+    (NoFeasiblePlan, EXIT_NOTHING_FEASIBLE),
+    (OutsideFailure, EXIT_OUTSIDE),
+    (OSError, EXIT_OUTSIDE),
+)
+"""Family of failure -> exit code."""
+
+EPILOG = """\b
+Exit codes:
+  0    answered (also when the answer is "do not speculate")
+  1    a bug of the planner
+  2    wrong input, a missing fact, or an extra that is not installed
+  3    nothing feasible
+  4    something outside failed: endpoint, compiler, disk
+  130  interrupted
+
+\b
+`planner VERB --help` lists the options of a verb."""
+
+
+def main() -> None:
+    """Console entry point."""
+    arguments = sys.argv[1:]
+    before_verb = takewhile(lambda word: word.startswith("-"), arguments)
+    verbose = any(word in {"-v", "--verbose"} for word in before_verb)
+    sys.excepthook = _report_bug_verbosely if verbose else _report_bug
+    for stream in (sys.stdout, sys.stderr):
+        _never_fail_to_encode(stream)
+    try:
+        code = run(arguments)
+    except BrokenPipeError:
+        code = _abandon_stdout()
+    except (PlannerError, OSError) as failure:
+        if verbose:
+            traceback.print_exc()
+        code = _complain(failure)
+    except KeyboardInterrupt:
+        sys.stderr.write("interrupted\n")
+        code = EXIT_INTERRUPTED
+    sys.exit(code)
+
+
+def run(arguments: Sequence[str]) -> int:
+    """Run one command line and return its exit code; expected failures are raised."""
+    word = next((word for word in arguments if not word.startswith("-")), None)
+    code: object = 0
+    try:
+        typer.main.get_command(_app_for(word))(args=list(arguments), prog_name="planner")
+    except SystemExit as stop:
+        if isinstance(stop.__context__, BrokenPipeError):  # typer makes it exit 1, our bug's code
+            raise stop.__context__ from None
+        code = stop.code
+    sys.stdout.flush()
+    return code if isinstance(code, int) else 0
+
+
+def _app_for(word: str | None) -> typer.Typer:
+    """An application that knows the typed verb; all of them by name when none was recognised."""
+    app = typer.Typer(
+        add_completion=False, no_args_is_help=True, rich_markup_mode=None, epilog=EPILOG
+    )
+    app.callback()(_planner)
+    if word in VERBS:
+        attach_verb(app, word)
+    elif word and (plugin := find_plugin(word)):
+        attach(app, word, plugin.load())
+    else:
+        attach_listing(app, plugins())
+    return app
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"planner {__version__}")
+        raise typer.Exit
+
+
+def _planner(
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version", callback=_print_version, is_eager=True, help="Print the version and stop."
+        ),
+    ] = False,
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show the traceback of a failure.")
+    ] = False,
+) -> None:
+    """Plan speculative decoding: whether it pays on your card, with which drafter and length."""
+
+
+def _complain(failure: PlannerError | OSError) -> int:
+    """Say what was wrong, rule, values and next step, and return the family's exit code."""
+    message = plain(str(failure), keep="\n")
+    sys.stderr.write(f"error: {message}\n")
+    codes = (code for family, code in EXIT_CODES if isinstance(failure, family))
+    return next(codes, EXIT_OUR_BUG)
+
+
+def _report_bug(kind: type[BaseException], error: BaseException, _: TracebackType | None) -> None:
+    sys.stderr.write(
+        f"bug: {kind.__name__}: {plain(str(error))}\n"
+        "This is a bug of the planner, not of your input. "
+        "`planner -v ...` shows where; please report it with the command line.\n"
+    )
+
+
+def _report_bug_verbosely(
+    kind: type[BaseException], error: BaseException, trace: TracebackType | None
+) -> None:
+    traceback.print_exception(kind, error, trace)
+    _report_bug(kind, error, trace)
+
+
+def _never_fail_to_encode(stream: TextIO) -> None:
+    """A name that the terminal cannot show is escaped; it must not cost the answer."""
+    reconfigure = getattr(stream, "reconfigure", None)
+    if reconfigure is not None:
+        reconfigure(errors="backslashreplace")
+
+
+def _abandon_stdout() -> int:
+    """The reader has seen enough: keep the interpreter from flushing into a closed pipe."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    return 0

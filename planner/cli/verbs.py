@@ -1,0 +1,80 @@
+"""The verbs of the command line and where each one lives; nothing heavy is imported here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from importlib import import_module
+from typing import TYPE_CHECKING, NamedTuple
+
+import typer
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+PLUGIN_GROUP = "planner.commands"
+"""Entry-point group through which other packages add verbs."""
+
+
+class Verb(NamedTuple):
+    """One built-in command."""
+
+    module: str
+    """Module with `command` (a function) or `app` (a typer application)."""
+    help: str
+    """One line for the list of commands."""
+
+
+VERBS = {
+    "recommend": Verb(
+        "planner.cli.recommend", "Does speculation pay here, with which drafter and draft length."
+    ),
+    "predict": Verb("planner.cli.predict", "Price scenarios: JSON Lines in, JSON Lines out."),
+    "explain": Verb("planner.cli.explain", "Every term of one prediction, with its source."),
+    "inspect": Verb("planner.cli.inspect", "What a model's files say about its shape."),
+    "gpus": Verb("planner.cli.gpus", "The hardware profiles, and what is known of each."),
+    "drafters": Verb(
+        "planner.cli.drafters", "The drafter families: what each costs, when, when not."
+    ),
+}
+
+
+def plugins() -> Iterator[EntryPoint]:
+    """Commands that installed packages add; a built-in verb cannot be replaced."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # 40 ms that most calls save
+
+    return (entry for entry in entry_points(group=PLUGIN_GROUP) if entry.name not in VERBS)
+
+
+def find_plugin(name: str) -> EntryPoint | None:
+    """The plug-in command of that name, not yet imported."""
+    return next((entry for entry in plugins() if entry.name == name), None)
+
+
+def attach(parent: typer.Typer, name: str, target: Callable[..., None] | typer.Typer) -> None:
+    """Register one verb's function or sub-application."""
+    if isinstance(target, typer.Typer):
+        parent.add_typer(target, name=name)
+    else:
+        parent.command(name)(target)
+
+
+def attach_verb(parent: typer.Typer, name: str) -> None:
+    """Import the module of one built-in verb and register what it offers."""
+    module = import_module(VERBS[name].module)
+    attach(parent, name, getattr(module, "app", None) or module.command)
+
+
+def attach_listing(parent: typer.Typer, entries: Iterable[EntryPoint]) -> None:
+    """Register every verb by name and help line alone, for `--help` and for spelling hints."""
+    for name, verb in VERBS.items():
+        parent.command(name, help=verb.help)(_listed_only)
+    for entry in entries:
+        parent.command(entry.name, help=f"Added by {_origin(entry)}.")(_listed_only)
+
+
+def _origin(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else entry.value
+
+
+def _listed_only() -> None:
+    raise AssertionError("a verb that is run is imported first")
