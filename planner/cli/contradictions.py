@@ -1,0 +1,99 @@
+"""Options that cannot hold together, found before anything is read or computed."""
+
+import math
+import re
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from planner.drafters.records import FAMILIES
+from planner.errors import InputError
+from planner.search.question import Question
+
+
+def check_question(question: Question) -> None:
+    """Refuse a question that contradicts itself or states an impossible number.
+
+    Raises:
+        InputError: names the rule, both values and the next step.
+    """
+    for complaint in (*_ranges(question), *_drafter(question), *_load(question), *_gpus(question)):
+        raise InputError(complaint)
+
+
+def stated_gpus(gpu: str) -> int:
+    """How many cards `2x3090` names; 1 without a count."""
+    match = re.match(r"\s*(\d{1,4})\s*[xX*]", gpu, re.ASCII)
+    return int(match[1]) if match else 1
+
+
+def _ranges(question: Question) -> Iterator[str]:
+    floors = (
+        ("--concurrency", question.concurrency, 1),
+        ("--tp", question.tp, 1),
+        ("--tile-rows", question.tile_rows, 1),
+        ("--tokens-per-round", question.tokens_per_round, 1),
+        ("--temperature", question.temperature, 0),
+    )
+    for option, value, floor in floors:
+        if value is not None and not floor <= value < math.inf:
+            yield f"{option} is {value:g}; give a number from {floor}"
+    for option, value in (("--qps", question.qps), ("--power-limit", question.power_limit_w)):
+        if value is not None and not 0 < value < math.inf:
+            yield f"{option} is {value:g}; give a number above 0"
+
+
+def _drafter(question: Question) -> Iterator[str]:
+    family = question.drafter
+    if family is not None and family not in FAMILIES:
+        near = get_close_matches(re.sub("[-_ ]", "", family.lower()), FAMILIES, n=1)
+        hint = f"; did you mean {near[0]}?" if near else ""
+        yield f"--drafter {family} is no family; choose from {', '.join(FAMILIES)}{hint}"
+    if question.tokens_per_round is not None and question.acceptance is not None:
+        yield (
+            f"--tokens-per-round {question.tokens_per_round:g} and --acceptance "
+            f"{question.acceptance} both state E[L]; give one of them"
+        )
+    own = (
+        ("--drafter-path", question.drafter_path, ("none", "ngram")),
+        ("--drafter-device", question.drafter_device, ("none", "ngram")),
+        ("--tokens-per-round", question.tokens_per_round, ("none",)),
+        ("--acceptance", question.acceptance, ("none",)),
+    )
+    for option, value, families in own:
+        if value is not None and family in families:
+            yield f"--drafter {family} leaves nothing for {option} {value} to apply to; drop one"
+
+
+def _load(question: Question) -> Iterator[str]:
+    if question.concurrency is not None and question.qps is not None:
+        yield (
+            f"--concurrency {question.concurrency} and --qps {question.qps:g} both state the load; "
+            "give one of them"
+        )
+    if question.qps is not None and None in (question.prompt_len, question.output_len):
+        yield (
+            f"--qps {question.qps:g} says nothing without lengths; "
+            "add both --prompt-len and --output-len"
+        )
+    batch, load = question.batch, question.concurrency
+    if batch is not None and load is not None and load not in batch:
+        yield (
+            f"--batch {','.join(map(str, batch))} leaves out --concurrency {load}; "
+            "add it to the list, or drop one of the two"
+        )
+    if question.context is not None and question.prompt_len and question.output_len:
+        needed = question.prompt_len + question.output_len
+        if max(question.context) < needed:
+            yield (
+                f"--prompt-len {question.prompt_len} + --output-len {question.output_len} need "
+                f"{needed} tokens and --context ends at {max(question.context)}; raise --context"
+            )
+
+
+def _gpus(question: Question) -> Iterator[str]:
+    gpus = stated_gpus(question.gpu)
+    if question.tp is not None and question.tp > gpus:
+        yield (
+            f"--tp {question.tp} needs as many cards and --gpu {question.gpu} names {gpus}; "
+            f"write --gpu {question.tp}x... or lower --tp"
+        )

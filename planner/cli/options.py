@@ -1,0 +1,141 @@
+"""The options that state a question: one spelling for every verb that takes them."""
+
+from __future__ import annotations
+
+import inspect
+import re
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, NamedTuple
+
+import typer
+
+from planner.errors import InputError
+from planner.search.question import Question
+
+
+class Asked(NamedTuple):
+    """One option: the type that typer parses, its help, and what stands for its value."""
+
+    kind: Any
+    """Type of the value as typer parses it."""
+    help: str
+    """One line for `--help`."""
+    metavar: str
+    """What the help shows in place of the value."""
+    default: object = None
+    """Value when the option is not given; `...` where it must be."""
+
+
+QUESTION_OPTIONS: Mapping[str, Asked] = {
+    "model": Asked(str, "Catalog name, hub id, config.json, folder or .gguf.", "MODEL", ...),
+    "gpu": Asked(str, "Card; 2x3090 for two of them.", "[Nx]NAME", ...),
+    "host": Asked(str, "Host profile: memory channels and bus.", "NAME"),
+    "engine": Asked(str, "vllm or llama.cpp.", "NAME[==VER]"),
+    "drafter": Asked(str, "Only this drafter family, or none.", "FAMILY"),
+    "drafter_path": Asked(str, "Your own drafter: folder, config or .gguf.", "PATH"),
+    "drafter_device": Asked(str, "Where the drafter runs: a GPU name, or cpu.", "NAME"),
+    "batch": Asked(str, "Sequences over the whole deployment: 1,4,16.", "LIST"),
+    "context": Asked(str, "Tokens of context: 4K,32K.", "LIST"),
+    "concurrency": Asked(int, "Requests in flight.", "N"),
+    "qps": Asked(float, "Requests per second; needs both lengths.", "X"),
+    "prompt_len": Asked(str, "Mean tokens of a prompt.", "N"),
+    "output_len": Asked(str, "Mean tokens of an answer.", "N"),
+    "workload": Asked(str, "What is generated: code, math, chat, ...", "NAME"),
+    "temperature": Asked(float, "Sampling temperature.", "X"),
+    "quant": Asked(str, "Weight format: fp8, w4a16, Q4_K_M, ...", "NAME"),
+    "kv_dtype": Asked(str, "Element type of the KV cache.", "NAME"),
+    "tp": Asked(int, "GPUs that share each layer.", "N"),
+    "offload": Asked(str, "auto, layers=N or experts=N in host memory.", "WHAT"),
+    "power_limit": Asked(float, "Power cap of each GPU, W.", "WATTS-PER-GPU"),
+    "acceptance": Asked(str, "Measured acceptance.", "FILE"),
+    "tokens_per_round": Asked(float, "Use this E[L], bonus token included.", "X"),
+    "calibration": Asked(str, "Measured constants; none: the shipped ones.", "FILE|none"),
+    "tile_rows": Asked(int, "Rows of a tile that G*(1+D) may fill.", "N", 128),
+    "max_vram": Asked(str, "Usable memory of each GPU: 20G, 20480M.", "SIZE"),
+    "seed": Asked(int, "Seed of everything that is sampled.", "N", 0),
+}
+"""Option in Python's spelling -> what it takes, in the order of `--help`."""
+
+
+def with_question_options(
+    run: Callable[..., None], *, several: frozenset[str] = frozenset()
+) -> Callable[..., None]:
+    """A command that takes the question's options besides those of `run`.
+
+    Args:
+        run: Takes the question's options as typed in one mapping, then its own options by name.
+        several: Options that may be given more than once and arrive as a list.
+    """
+    own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+
+    def command(**typed: object) -> None:
+        asked = {name: typed.pop(name) for name in QUESTION_OPTIONS}
+        run(asked, **typed)
+
+    shared = [_parameter(name, asked, name in several) for name, asked in QUESTION_OPTIONS.items()]
+    command.__doc__ = run.__doc__
+    command.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
+    return command
+
+
+def _parameter(name: str, asked: Asked, several: bool) -> inspect.Parameter:
+    kind: Any = list[str] if several else asked.kind
+    if asked.default is None:
+        kind |= None
+    option = typer.Option(
+        f"--{name.replace('_', '-')}",
+        help=f"{asked.help} May be repeated." if several else asked.help,
+        metavar=asked.metavar,
+    )
+    return inspect.Parameter(
+        name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=inspect.Parameter.empty if asked.default is ... else asked.default,
+        annotation=Annotated[kind, option],
+    )
+
+
+def question_from(typed: Mapping[str, Any]) -> Question:
+    """The question that the options state, each value parsed; contradictions are not looked for.
+
+    Raises:
+        InputError: a list, count or size does not read as one.
+    """
+    asked = dict(typed)
+    asked["batch"] = _counts("--batch", asked["batch"])
+    asked["context"] = _counts("--context", asked["context"])
+    for name, option in (("prompt_len", "--prompt-len"), ("output_len", "--output-len")):
+        asked[name] = None if asked[name] is None else count(option, asked[name])
+    asked["max_vram_mib"] = _size_mib("--max-vram", asked.pop("max_vram"))
+    asked["power_limit_w"] = asked.pop("power_limit")
+    return Question(**asked)
+
+
+def count(option: str, text: str) -> int:
+    """A positive whole number, K standing for 1024: `512`, `4K`."""
+    match = re.fullmatch(r"\s*(\d{1,12})\s*([kK]?)\s*", text, re.ASCII)
+    value = int(match[1]) * (1024 if match[2] else 1) if match else 0
+    if value < 1:
+        raise InputError(
+            f"{option} takes whole numbers from 1, K standing for 1024, and got {text!r}; "
+            f"write for example {option} 4 or {option} 4K"
+        )
+    return value
+
+
+def _counts(option: str, text: str | None) -> tuple[int, ...] | None:
+    if text is None:
+        return None
+    return tuple(dict.fromkeys(count(option, part) for part in text.split(",")))
+
+
+def _size_mib(option: str, text: str | None) -> float | None:
+    if text is None:
+        return None
+    match = re.fullmatch(r"\s*(\d{1,9}(?:\.\d+)?)\s*([gGmM])(?:i?[bB])?\s*", text, re.ASCII)
+    if match is None or float(match[1]) <= 0:
+        raise InputError(
+            f"{option} takes a size with its unit and got {text!r}; "
+            f"write for example {option} 20G (GiB) or {option} 20480M (MiB)"
+        )
+    return float(match[1]) * (1024 if match[2] in "gG" else 1)

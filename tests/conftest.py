@@ -1,0 +1,10 @@
+import pytest
+from plans import plan
+
+from planner.search.records import Plan
+
+
+@pytest.fixture
+def helpful_plan() -> Plan:
+    """A plan that says yes."""
+    return plan()

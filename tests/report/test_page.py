@@ -1,0 +1,181 @@
+import re
+from io import StringIO
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from plans import INPUTS, LEDGER, OFF, TILE, evaluation, plan
+from rich.console import Console
+
+from planner.report.command_line import shell_lines
+from planner.report.comparison import Answer, comparison
+from planner.report.explanation import explanation
+from planner.report.memory import bar
+from planner.report.page import page
+from planner.report.plain import plain
+from planner.report.screen import screen_text
+from planner.report.verdict import verdict_line
+from planner.search.records import Plan, Term
+
+
+def text_of(answer: Plan) -> str:
+    return screen_text(page(answer))
+
+
+@pytest.mark.parametrize(
+    ("changes", "start"),
+    [
+        ({}, "Yes: EAGLE-3 with D=3 gives 1.9x (80 %: 1.5-2.3) for Qwen3-8B on RTX 4090."),
+        ({"verdict": "hurts", "best": OFF}, "Don't: the best that speculation does"),
+        ({"sure": False}, "Depends: EAGLE-3 with D=3"),
+        ({"verdict": "neutral", "sure": False}, "Neutral: EAGLE-3 with D=3"),
+        ({"best": OFF, "best_drafted": None, "verdict": "neutral"}, "Don't: no drafter can serve"),
+    ],
+)
+def test_first_line_is_the_verdict(changes: dict[str, object], start: str) -> None:
+    assert text_of(plan(**changes)).startswith(start)
+
+
+def test_an_unsure_verdict_names_the_break_even() -> None:
+    line = verdict_line(plan(sure=False, break_even_tokens_per_round=4.04))
+    assert "it pays above 4.0 tokens per round, 2.5 are expected" in line
+
+
+def test_page_keeps_to_80_columns_and_ascii_without_control_codes(helpful_plan: Plan) -> None:
+    drawn = text_of(helpful_plan)
+    assert max(map(len, drawn.splitlines())) <= 80
+    assert drawn.isascii()
+    assert "\x1b" not in drawn
+    assert not re.search(r" $", drawn, re.MULTILINE)
+
+
+def test_table_shows_off_doubt_and_what_does_not_fit(helpful_plan: Plan) -> None:
+    lines = text_of(helpful_plan).splitlines()
+    start = next(i for i, line in enumerate(lines) if line.split() == ["batch", "1K", "4K", "32K"])
+    assert lines[start + 1].split() == ["1", "D=3", "1.9x", "D=3", "1.9x", "D=3", "1.9x"]
+    assert lines[start + 2].split() == ["4", "D=2", "1.20x?", "D=2", "1.20x?", "D=2", "1.20x?"]
+    assert lines[start + 3].split() == ["16", "off", "off", "-"]
+
+
+def test_more_contexts_than_columns_continue_below() -> None:
+    cells = plan().d_table
+    many = tuple(cells[0].model_copy(update={"context_len": 1024 * n}) for n in range(1, 9))
+    drawn = text_of(plan(d_table=many))
+    assert re.search(r"^  batch +1K +2K +3K +4K +5K$", drawn, re.MULTILINE)
+    assert re.search(r"^  batch +6K +7K +8K$", drawn, re.MULTILINE)
+
+
+def test_tile_line_says_what_is_charged_and_what_is_lost() -> None:
+    lost = TILE.model_copy(update={"split_kv": False})
+    drawn = text_of(plan(best_drafted=evaluation(tile=lost))).replace("\n  ", " ")
+    assert "G*(1+D) = 4*(1+3) = 16 query rows per KV head; FlashAttention-2 charges 64" in drawn
+    assert "(75% idle)" in drawn
+    assert "split-KV lost" in drawn
+    assert "split-KV lost" not in text_of(plan())
+
+
+def test_what_rests_on_assumptions_is_shown(helpful_plan: Plan) -> None:
+    drawn = text_of(helpful_plan)
+    assert "1 datasheet, 1 assumed; the answer as a whole is assumed" in drawn
+    assert "assumed: per-pass overhead = 0.0004 s (engine default)" in drawn
+    assert "assumed: the workload is chat" in drawn
+
+
+def test_names_from_files_can_neither_move_the_cursor_nor_forge_markup() -> None:
+    hostile = INPUTS.model_copy(update={"model_name": "a\x1b[2J[red]b\nYes: c\u202e"})
+    drawn = text_of(plan(inputs=hostile, warnings=("x\x1b]0;title\x07y",)))
+    assert "\x1b" not in drawn
+    assert "a?[2J[red]b?Yes: c?" in drawn
+    assert "x?]0;title?y" in drawn
+
+
+def test_colour_appears_on_a_terminal_only(
+    helpful_plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    shown, plain_shown = StringIO(), StringIO()
+    for part in page(helpful_plan):
+        Console(file=shown, force_terminal=True, width=80).print(part)
+    monkeypatch.setenv("NO_COLOR", "1")
+    for part in page(helpful_plan):
+        Console(file=plain_shown, force_terminal=True, width=80, no_color=True).print(part)
+    assert "\x1b[1;32mYes" in shown.getvalue()
+    assert "\x1b[1;32m" not in plain_shown.getvalue()
+
+
+def test_a_long_command_is_continued_and_never_cut(helpful_plan: Plan) -> None:
+    assert helpful_plan.launch is not None
+    long = "x" * 120
+    launch = helpful_plan.launch.model_copy(update={"argv": ("serve", "--json", long, "--b", "1")})
+    drawn = text_of(helpful_plan.model_copy(update={"launch": launch}))
+    assert f"  serve \\\n    --json {long} \\\n    --b 1\n" in drawn
+
+
+def test_shell_lines_quote_what_a_shell_would_read() -> None:
+    assert shell_lines(["run", "--name", "a b; rm -rf /"], {"X": "$HOME"}) == [
+        "X='$HOME' run --name 'a b; rm -rf /'"
+    ]
+
+
+sizes = st.floats(0, 40_000)
+
+
+@given(weights=sizes, kv=sizes, activations=sizes, capacity=st.floats(1_000, 150_000))
+def test_bar_is_as_long_as_its_share(
+    weights: float, kv: float, activations: float, capacity: float
+) -> None:
+    total = weights + kv + activations
+    ledger = LEDGER.model_copy(
+        update={
+            **dict.fromkeys(type(LEDGER).model_fields, 0.0),
+            "weights_mib": weights,
+            "kv_mib": kv,
+            "activations_mib": activations,
+            "total_mib": total,
+            "capacity_mib": capacity,
+        }
+    )
+    drawn = bar(ledger, 60)[1:-1]
+    assert len(drawn) == 60
+    if total <= capacity:
+        assert abs(drawn.count(".") - 60 * (1 - total / capacity)) <= 1
+    else:
+        assert abs(drawn.count("!") - 60 * (1 - capacity / total)) <= 1
+
+
+def test_comparison_has_a_line_for_each_question_and_says_why_one_failed(
+    helpful_plan: Plan,
+) -> None:
+    answers = [
+        Answer("Qwen/Qwen3-8B", "4090", helpful_plan),
+        Answer("Qwen/Qwen3-8B", "1060", None, "needs 16.1 GiB but GTX 1060 has 6"),
+    ]
+    lines = screen_text(comparison(answers)).splitlines()
+    assert lines[0].split()[:3] == ["model", "gpu", "verdict"]
+    assert lines[1].split()[:6] == ["Qwen/Qwen3-8B", "4090", "Yes", "EAGLE-3", "3", "1.9x"]
+    assert "no answer" in lines[2]
+    assert lines[-1] == "Qwen/Qwen3-8B on 1060: needs 16.1 GiB but GTX 1060 has 6"
+    assert max(map(len, lines)) <= 80
+
+
+def test_explanation_shows_value_unit_formula_kind_and_source() -> None:
+    term = Term(
+        name="t_verify_s",
+        value=0.0201,
+        unit="s",
+        formula="bytes / rate",
+        kind="derived",
+        source="cost/gemm.py",
+    )
+    drawn = screen_text(explanation([("verification", [term])]))
+    assert drawn.splitlines()[0] == "verification"
+    assert drawn.splitlines()[1].split() == (
+        ["t_verify_s", "0.0201", "s", "=", "bytes", "/", "rate;", "derived;", "cost/gemm.py"]
+    )
+
+
+@given(st.text())
+def test_plain_text_is_printable_and_keeps_its_length(text: str) -> None:
+    assert plain(text).isprintable()
+    assert len(plain(text)) == len(text)
