@@ -11,7 +11,14 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from planner import __version__
-from planner.cli.verbs import VERBS, attach, attach_listing, attach_verb, find_plugin, plugins
+from planner.cli.verbs import (
+    VERBS,
+    attach_listing,
+    attach_plugin,
+    attach_verb,
+    find_plugin,
+    plugins,
+)
 from planner.errors import InputError, NoFeasiblePlan, OutsideFailure, PlannerError
 from planner.report.plain import plain
 
@@ -91,7 +98,7 @@ def _app_for(word: str | None) -> typer.Typer:
     if word in VERBS:
         attach_verb(app, word)
     elif word and (plugin := find_plugin(word)):
-        attach(app, word, plugin.load())
+        attach_plugin(app, plugin)
     else:
         attach_listing(app, plugins())
     return app

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from planner.errors import InputError
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -48,6 +50,22 @@ def plugins() -> Iterator[EntryPoint]:
 def find_plugin(name: str) -> EntryPoint | None:
     """The plug-in command of that name, not yet imported."""
     return next((entry for entry in plugins() if entry.name == name), None)
+
+
+def attach_plugin(parent: typer.Typer, entry: EntryPoint) -> None:
+    """Import one plug-in command and register it.
+
+    Raises:
+        InputError: a package that the command needs is not installed.
+    """
+    try:
+        target = entry.load()
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            f"`planner {entry.name}` needs the package {missing.name}, which is not installed; "
+            "pip install 'specplanner[all]' brings every extra"
+        ) from missing
+    attach(parent, entry.name, target)
 
 
 def attach(parent: typer.Typer, name: str, target: Callable[..., None] | typer.Typer) -> None:
