@@ -1,0 +1,207 @@
+"""Counts of accepted drafts in engine metrics and logs, in each engine's own convention."""
+
+import math
+import re
+from dataclasses import dataclass
+
+from hwprofiles.errors import InputError
+
+_VLLM_LINE = re.compile(
+    r"Mean acceptance length: ([\d.]+).*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+    r"Per-position acceptance rate: ([\d., ]+)"
+)
+_SGLANG_LINE = re.compile(r"accept len: ([\d.]+),(?: accept rate: ([\d.]+))?")
+_LLAMACPP_LINE = re.compile(
+    r"statistics +(\S+) *: +#calls(?:\(b,g,a\))? *= *([\d ]+), *#gen drafts *= *(\d+), "
+    r"*#acc drafts *= *\d+, *#gen tokens *= *(\d+), *#acc tokens *= *(\d+)"
+)
+_MAX_POSITION = 128
+
+
+@dataclass(frozen=True, slots=True)
+class RoundCounts:
+    """What a run counted, engine conventions removed."""
+
+    tokens_per_drafted_round: float
+    """Accepted draft tokens of a drafted round + 1."""
+    draft_len: int
+    rounds: int | None = None
+    """Drafted rounds counted; None where the engine shows only a mean."""
+    survival: tuple[float, ...] = ()
+    """S_1, S_2, ... where counted by position."""
+    draft_share: float = 1.0
+    mean_draft_len: float | None = None
+    note: str = ""
+
+    def log_sd(self) -> float:
+        """Standard deviation of log E[L]: twice the sampling error, since rounds of one text are
+        alike, and 2 % for drift of the traffic; 8 % where only a momentary mean is known."""
+        if not self.rounds:
+            return 0.08
+        mean = self.tokens_per_drafted_round - 1.0
+        if self.survival:
+            square = sum((2 * k + 1) * s for k, s in enumerate(self.survival))
+        else:
+            square = mean * self.draft_len
+        error = math.sqrt(max(0.0, square - mean**2) / self.rounds)
+        return math.hypot(2.0 * error / self.tokens_per_drafted_round, 0.02)
+
+    def describe(self) -> str:
+        """One clause for the provenance list."""
+        rounds = f" over {self.rounds} rounds" if self.rounds else ""
+        note = f" ({self.note})" if self.note else ""
+        return f"E[L] = {self.tokens_per_drafted_round:.2f} at D = {self.draft_len}{rounds}{note}"
+
+
+def counts_from_metrics(text: str, where: str) -> RoundCounts:
+    """Read a saved /metrics page of vLLM, llama.cpp or SGLang.
+
+    Raises:
+        InputError: not the Prometheus text format, or nothing drafted yet.
+    """
+    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 - needed for metrics pages only
+
+    samples: list[tuple[str, dict[str, str], float]] = []
+    try:
+        for family in text_string_to_metric_families(_data_lines(text)):
+            for sample in family.samples:
+                name = sample.name.split(":", maxsplit=1)[-1].removesuffix("_total")
+                samples.append((name, dict(sample.labels), float(sample.value)))
+    except (ValueError, KeyError, IndexError) as error:
+        raise InputError(f"{where} is not a Prometheus metrics page: {error}") from error
+    if any(name == "spec_decode_num_drafts" for name, _, _ in samples):
+        return _counters(samples, where)
+    return _gauges(samples, where)
+
+
+def _data_lines(text: str) -> str:
+    """The speculation samples only: real pages carry malformed comments and are long."""
+    kept = (x for x in text.splitlines() if "spec_" in x and not x.startswith("#"))
+    return "\n".join(kept) + "\n"
+
+
+def _counters(samples: list[tuple[str, dict[str, str], float]], where: str) -> RoundCounts:
+    def total(name: str) -> float:
+        return sum(v for n, _, v in samples if n == name and math.isfinite(v) and v >= 0)
+
+    drafts, accepted = total("spec_decode_num_drafts"), total("spec_decode_num_accepted_tokens")
+    drafted = total("spec_decode_num_draft_tokens")
+    if drafts <= 0:
+        raise InputError(
+            f"{where} counts no drafts yet: send your own traffic first, then save /metrics again"
+        )
+    by_position: dict[int, float] = {}
+    for name, labels, value in samples:
+        position = labels.get("position", "")
+        if name == "spec_decode_num_accepted_tokens_per_pos" and position.isdecimal():
+            at = int(position)
+            if at < _MAX_POSITION and math.isfinite(value):
+                by_position[at] = by_position.get(at, 0.0) + value
+    survival = tuple(by_position.get(k, 0.0) / drafts for k in range(len(by_position)))
+    length = len(survival) or round(drafted / drafts) or math.ceil(accepted / drafts)
+    return RoundCounts(
+        tokens_per_drafted_round=1.0 + accepted / drafts,
+        draft_len=max(1, length),
+        rounds=int(drafts),
+        survival=survival,
+        mean_draft_len=drafted / drafts if 0 < drafted < drafts * (length - 0.05) else None,
+    )
+
+
+def _gauges(samples: list[tuple[str, dict[str, str], float]], where: str) -> RoundCounts:
+    """SGLang: gauges of the latest interval; the draft worker's own series is not the answer."""
+
+    def value(name: str) -> float | None:
+        found = [(labels, v) for n, labels, v in samples if n == name and math.isfinite(v)]
+        unified = [v for labels, v in found if labels.get("engine_type", "unified") != "draft"]
+        return max(unified) if unified else None
+
+    length = value("spec_accept_length")
+    if not length:
+        raise InputError(f"{where} shows no spec_accept_length: is speculation on, with traffic?")
+    steps, tokens, rate = (
+        value(n) for n in ("spec_num_steps", "spec_num_draft_tokens", "spec_accept_rate")
+    )
+    if tokens and (not steps or tokens == steps + 1):
+        draft_len, note = int(tokens) - 1, "SGLang counts the root in num_draft_tokens"
+    else:
+        draft_len, note = _draft_len_from_rate(length, rate, where)
+    return RoundCounts(length, draft_len, note=f"momentary gauge; {note}")
+
+
+def _draft_len_from_rate(length: float, rate: float | None, where: str) -> tuple[int, str]:
+    """D from SGLang's accept rate under the definition that gives a whole number."""
+    if not rate or rate <= 0:
+        raise InputError(f"{where} does not say D: give {{tokens_per_round, draft_len}} instead")
+    newer, older = (length - 1.0) / rate, length / rate - 1.0
+    if abs(newer - round(newer)) <= abs(older - round(older)):
+        draft_len, note = round(newer), "rate = accepted/D"
+    else:
+        draft_len, note = round(older), "older rate = E[L]/(D+1)"
+    return max(draft_len, math.ceil(length - 1.0), 1), note
+
+
+def counts_from_log(text: str, where: str) -> RoundCounts | None:
+    """Read log lines of vLLM (V1), llama.cpp or SGLang; None where there are none.
+
+    Raises:
+        InputError: only vLLM V0 lines, whose emitted-token counter cannot be converted.
+    """
+    for reader in (_vllm_log, _llamacpp_log, _sglang_log):
+        counts = reader(text, where)
+        if counts is not None:
+            return counts
+    if "Speculative metrics: Draft acceptance rate" in text:
+        raise InputError(
+            f"{where} holds vLLM V0 lines, whose 'emitted tokens' counter does not give E[L]: "
+            "use a /metrics page or a log of vLLM V1"
+        )
+    return None
+
+
+def _vllm_log(text: str, _: str) -> RoundCounts | None:
+    rounds, accepted_sum = 0.0, 0.0
+    sums: list[float] = []
+    for match in _VLLM_LINE.finditer(text):
+        rates = [float(x) for x in match[4].replace(" ", "").strip(",").split(",") if x]
+        if not rates or len(rates) > _MAX_POSITION:
+            continue
+        here = int(match[3]) / len(rates)
+        rounds += here
+        accepted_sum += int(match[2])
+        sums += [0.0] * (len(rates) - len(sums))
+        for k, rate in enumerate(rates):
+            sums[k] += rate * here
+    if rounds <= 0:
+        return None
+    survival = tuple(min(1.0, s / rounds) for s in sums)
+    return RoundCounts(1.0 + accepted_sum / rounds, len(sums), int(rounds), survival)
+
+
+def _llamacpp_log(text: str, _: str) -> RoundCounts | None:
+    """The last line of the drafter that drafted most; its counters only grow."""
+    last = {m[1]: m for m in _LLAMACPP_LINE.finditer(text)}
+    found = max(last.values(), key=lambda m: int(m[3]), default=None)
+    if found is None or int(found[3]) == 0:
+        return None
+    calls = [int(x) for x in found[2].split()]
+    rounds = calls[1] if len(calls) == 3 else calls[0]
+    drafts, generated, accepted = (int(found[k]) for k in (3, 4, 5))
+    return RoundCounts(
+        tokens_per_drafted_round=1.0 + min(accepted, generated) / drafts,
+        draft_len=max(1, math.ceil(generated / drafts)),
+        rounds=drafts,
+        draft_share=min(1.0, drafts / rounds) if rounds else 1.0,
+        mean_draft_len=generated / drafts,
+        note=f"llama.cpp statistics of {found[1]}",
+    )
+
+
+def _sglang_log(text: str, where: str) -> RoundCounts | None:
+    found = [(float(m[1]), float(m[2]) if m[2] else None) for m in _SGLANG_LINE.finditer(text)]
+    if not found:
+        return None
+    lengths = sorted(length for length, _ in found)
+    length = lengths[len(lengths) // 2]
+    draft_len, note = _draft_len_from_rate(*found[-1], where)
+    return RoundCounts(length, max(draft_len, math.ceil(length - 1)), note=f"median line; {note}")

@@ -1,0 +1,127 @@
+"""Files that users hand over, with the right reading of each."""
+
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from hwprofiles.errors import InputError
+from planner.acceptance.user_file import MAX_BYTES, read_acceptance
+
+SAMPLES = Path(__file__).parent.parent / "data" / "metrics"
+
+
+def test_vllm_counters_give_every_position() -> None:
+    """1660 accepted of 1000 drafts; positions 0.71, 0.53, 0.42."""
+    curve = read_acceptance(SAMPLES / "vllm_spec_full.txt")
+    assert curve.tokens_per_round(3) == pytest.approx(2.66)
+    assert curve.survival(1) == pytest.approx(0.71)
+    assert curve.kind == "measured"
+    assert 0.02 <= curve.log_sd < 0.06
+
+
+def test_vllm_v1_log_line_wins_over_v0_and_sglang_lines_beside_it() -> None:
+    curve = read_acceptance(SAMPLES / "vllm_log_lines.txt")
+    assert curve.tokens_per_round(5) == pytest.approx(3.39, abs=0.01)
+    assert len(curve.head) == 5
+
+
+@pytest.mark.parametrize(
+    ("name", "draft_len", "tokens"),
+    [
+        ("sglang_spec_split_labels.txt", 7, 3.95),  # (3.95-1)/7 = .4214: newer definition
+        ("sglang_spec_draft_and_unified.txt", 3, 2.8),  # unified, never the draft worker's 2.7
+        ("sglang_spec_config_gauges.txt", 3, 2.3),  # num_draft_tokens 4 counts the root
+    ],
+)
+def test_sglang_gauges(name: str, draft_len: int, tokens: float) -> None:
+    curve = read_acceptance(SAMPLES / name)
+    assert f"D = {draft_len}" in curve.source
+    assert curve.tokens_per_round(draft_len) == pytest.approx(tokens, abs=1e-6)
+
+
+def test_sglang_log_line_in_the_older_convention(tmp_path: Path) -> None:
+    """Accept len 2.17, rate 0.54 = 2.17/4: the root was counted, D = 3."""
+    line = "Decode batch. #running-req: 1, accept len: 2.17, accept rate: 0.54, cuda graph: True\n"
+    (tmp_path / "server.log").write_text(line * 3)
+    curve = read_acceptance(tmp_path / "server.log")
+    assert "D = 3" in curve.source
+    assert curve.tokens_per_round(3) == pytest.approx(2.17, abs=1e-6)
+
+
+def test_llamacpp_statistics_count_draftless_rounds(tmp_path: Path) -> None:
+    (tmp_path / "s.log").write_text(
+        "draft acceptance rate = 0.39 (73 accepted / 187 generated)\n"
+        "statistics ngram_simple: #calls(b,g,a) = 1 15 5, #gen drafts = 5, #acc drafts = 5, "
+        "#gen tokens = 187, #acc tokens = 73, dur(b,g,a) = 0.1, 0.3, 0.0 ms\n"
+    )
+    curve = read_acceptance(tmp_path / "s.log", family="ngram")
+    assert curve.draft_share == pytest.approx(5 / 15)
+    assert curve.mean_draft_len == pytest.approx(187 / 5)
+    # 73 accepted over 15 rounds
+    assert curve.tokens_per_round(38) == pytest.approx(1 + 73 / 15, rel=0.01)
+
+
+def test_counters_without_traffic_ask_for_traffic() -> None:
+    with pytest.raises(InputError, match="no drafts yet"):
+        read_acceptance(SAMPLES / "llamacpp_spec_names.txt")
+
+
+def test_vllm_v0_lines_alone_are_refused(tmp_path: Path) -> None:
+    text = (SAMPLES / "vllm_log_lines.txt").read_text()
+    (tmp_path / "v0.log").write_text("".join(x for x in text.splitlines(True) if "475]" in x))
+    with pytest.raises(InputError, match="V0"):
+        read_acceptance(tmp_path / "v0.log")
+
+
+@pytest.mark.parametrize(
+    ("text", "draft_len", "tokens"),
+    [
+        ('{"tokens_per_round": 2.9, "draft_len": 4}', 4, 2.9),
+        ("tokens_per_round: 2.9\ndraft_len: 4\n", 4, 2.9),
+        ('{"positions": [0.8, 0.6, 0.5]}', 3, 2.9),
+        ('{"positions": [0.8, 0.6, 0.5], "draft_share": 0.5}', 3, 1.95),
+    ],
+)
+def test_stated_curves(text: str, draft_len: int, tokens: float, tmp_path: Path) -> None:
+    path = tmp_path / "acceptance.yaml"
+    path.write_text(text)
+    curve = read_acceptance(path)
+    assert curve.tokens_per_round(draft_len) == pytest.approx(tokens, abs=1e-6)
+    assert curve.kind == "measured"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        "{",
+        "hello",
+        '{"tokens_per_round": 9, "draft_len": 4}',
+        '{"tokens_per_round": 2}',
+        '{"tokens_per_round": NaN, "draft_len": 4}',
+        '{"positions": "0.5"}',
+        '{"positions": [0.5, 0.9]}',
+        '{"positions": [0.5], "draft_share": 7}',
+        "a: &a [x]\n" + "b: [" + "*a," * 30 + "*a]",
+        json.dumps({"positions": [0.1] * 4000}),
+    ],
+)
+def test_useless_files_end_in_one_message(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "bad.yaml"
+    path.write_text(text)
+    with pytest.raises(InputError):
+        read_acceptance(path)
+
+
+def test_missing_and_huge_files(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="cannot read"):
+        read_acceptance(tmp_path / "none.txt")
+    huge = tmp_path / "huge.log"
+    with huge.open("wb") as file:
+        file.truncate(MAX_BYTES + 1)
+    with pytest.raises(InputError, match="limit"):
+        read_acceptance(huge)
+    shutil.rmtree(tmp_path)
