@@ -1,0 +1,32 @@
+# Each target does its own set-up: creates .venv, installs what it needs, and is quick when that
+# has happened before. PYTHON picks the interpreter: make test PYTHON=python3.12
+PYTHON ?= python3
+BIN := .venv/bin
+
+.PHONY: demo test check bench readme clean
+
+demo: ## plan speculative decoding for Qwen3-8B on an RTX 4090
+	@PYTHON="$(PYTHON)" tools/venv.sh core
+	$(BIN)/planner recommend --model Qwen/Qwen3-8B --gpu 4090 --calibration none
+
+test: ## run the tests
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	$(BIN)/python -m pytest
+
+check: ## lint, format, types, layers
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: ## measure the planner's own speed; result in build/bench.json
+	@PYTHON="$(PYTHON)" tools/venv.sh core
+	$(BIN)/python -m benchmarks.bench
+
+readme: ## put the demo's present output into README.md
+	@PYTHON="$(PYTHON)" tools/venv.sh core
+	$(BIN)/python tools/readme.py
+
+clean: ## remove what the other targets made
+	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

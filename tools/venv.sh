@@ -1,0 +1,41 @@
+#!/bin/sh
+# usage: tools/venv.sh core|dev
+# Makes .venv and installs the project into it (dev: with the tools of its tests and checks).
+# Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
+set -eu
+cd "$(dirname "$0")/.."
+python=${PYTHON:-python3}
+extra=$1
+
+stop() {
+    echo "error: $*" >&2
+    exit 2
+}
+
+command -v "$python" >/dev/null 2>&1 ||
+    stop "no $python on this machine; on Debian or Ubuntu: sudo apt install python3 python3-venv"
+version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
+"$python" -c 'import sys; sys.exit(sys.version_info < (3, 10))' ||
+    stop "$python is Python $version and the project needs 3.10 or later;" \
+        "name a later one: make PYTHON=python3.12 ..."
+"$python" -c 'import venv, ensurepip' 2>/dev/null ||
+    stop "$python cannot make virtual environments;" \
+        "on Debian or Ubuntu: sudo apt install python3-venv (or python$version-venv)"
+
+stamp=.venv/installed
+wanted="$version $(pwd) $(cksum <pyproject.toml)"
+have=$(cat "$stamp" 2>/dev/null || true)
+case "$have" in
+"dev $wanted" | "$extra $wanted") exit 0 ;;
+esac
+
+# An environment of another interpreter, of another folder or half made is made anew.
+case "$have" in
+*" $version $(pwd) "*) ;;
+*) "$python" -m venv --clear .venv ;;
+esac
+rm -f "$stamp"
+requirement=.
+[ "$extra" = core ] || requirement=".[$extra]"
+.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable "$requirement"
+echo "$extra $wanted" >"$stamp"
