@@ -1,5 +1,5 @@
 import pytest
-from plans import plan
+from sample_plans import plan
 
 from planner.search.records import Plan
 

@@ -102,10 +102,14 @@ def question_from(typed: Mapping[str, Any]) -> Question:
         InputError: a list, count or size does not read as one.
     """
     asked = dict(typed)
-    asked["batch"] = _counts("--batch", asked["batch"])
-    asked["context"] = _counts("--context", asked["context"])
-    for name, option in (("prompt_len", "--prompt-len"), ("output_len", "--output-len")):
-        asked[name] = None if asked[name] is None else count(option, asked[name])
+    for name, read in (
+        ("batch", counts),
+        ("context", counts),
+        ("prompt_len", count),
+        ("output_len", count),
+    ):
+        if asked[name] is not None:
+            asked[name] = read(f"--{name.replace('_', '-')}", asked[name])
     asked["max_vram_mib"] = _size_mib("--max-vram", asked.pop("max_vram"))
     asked["power_limit_w"] = asked.pop("power_limit")
     return Question(**asked)
@@ -113,20 +117,24 @@ def question_from(typed: Mapping[str, Any]) -> Question:
 
 def count(option: str, text: str) -> int:
     """A positive whole number, K standing for 1024: `512`, `4K`."""
-    match = re.fullmatch(r"\s*(\d{1,12})\s*([kK]?)\s*", text, re.ASCII)
-    value = int(match[1]) * (1024 if match[2] else 1) if match else 0
-    if value < 1:
+    numbers = counts(option, text)
+    if len(numbers) > 1:
+        raise InputError(f"{option} takes one number and got {text!r}; give one of them")
+    return numbers[0]
+
+
+def counts(option: str, text: str) -> tuple[int, ...]:
+    """Positive whole numbers between commas, without repetitions, K standing for 1024."""
+    matches = [
+        re.fullmatch(r"\s*(\d{1,12})\s*([kK]?)\s*", part, re.ASCII) for part in text.split(",")
+    ]
+    values = [int(one[1]) * (1024 if one[2] else 1) if one else 0 for one in matches]
+    if min(values) < 1:
         raise InputError(
             f"{option} takes whole numbers from 1, K standing for 1024, and got {text!r}; "
             f"write for example {option} 4 or {option} 4K"
         )
-    return value
-
-
-def _counts(option: str, text: str | None) -> tuple[int, ...] | None:
-    if text is None:
-        return None
-    return tuple(dict.fromkeys(count(option, part) for part in text.split(",")))
+    return tuple(dict.fromkeys(values))
 
 
 def _size_mib(option: str, text: str | None) -> float | None:

@@ -9,7 +9,7 @@ from rich.text import Text
 
 from planner.report.plain import plain
 from planner.report.verdict import verdict_word
-from planner.report.wording import family_title, gib, interval, rate, ratio, tokens
+from planner.report.wording import family_title, interval, rate, ratio, tokens
 from planner.search.records import Plan
 
 
@@ -28,21 +28,27 @@ class Answer(NamedTuple):
 
 def comparison(answers: Sequence[Answer]) -> list[RenderableType]:
     """The table, and below it why any question has no answer."""
+    models, gpus = {one.model for one in answers}, {one.gpu for one in answers}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("model", overflow="fold")
-    table.add_column("gpu", overflow="fold")
+    if len(models) > 1:
+        table.add_column("model", overflow="fold")
+    if len(gpus) > 1:
+        table.add_column("gpu", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column("drafter", no_wrap=True)
-    for name in ("D", "speedup", "80 %", "even", "tok/s", "GiB"):
+    for name in ("speedup", "80 %", "even", "tok/s"):
         table.add_column(name, justify="right", no_wrap=True)
-    for answer in answers:
-        table.add_row(Text(plain(answer.model)), Text(plain(answer.gpu)), *_cells(answer.plan))
-    failures = [
-        Text(f"{plain(one.model)} on {plain(one.gpu)}: {plain(one.error)}")
-        for one in answers
-        if one.plan is None
-    ]
-    return [table, *_place(answers), *failures]
+    for one in answers:
+        asked = [
+            Text(plain(name))
+            for name, differs in ((one.model, len(models) > 1), (one.gpu, len(gpus) > 1))
+            if differs
+        ]
+        table.add_row(*asked, *_cells(one.plan))
+    return [Text(_shared(answers)), table, Text(_LEGEND), *_failures(answers)]
+
+
+_LEGEND = "even: tokens per round above which it pays; tok/s: over the batch, with the choice."
 
 
 def _cells(plan: Plan | None) -> list[str]:
@@ -51,25 +57,29 @@ def _cells(plan: Plan | None) -> list[str]:
     shown = plan.best_drafted or plan.best
     return [
         verdict_word(plan),
-        family_title(shown.family),
-        str(shown.draft_len),
+        f"{family_title(shown.family)} D={shown.draft_len}",
         f"{ratio(shown.speedup)}x",
         interval(shown),
         ratio(plan.break_even_tokens_per_round),
         rate(plan.best.spec_tok_s),
-        gib(plan.best.ledger.total_mib),
     ]
 
 
-def _place(answers: Sequence[Answer]) -> list[RenderableType]:
-    """Batch and context that the lines stand for, where all share them."""
-    places = {(a.plan.best.batch, a.plan.best.context_len) for a in answers if a.plan}
-    if len(places) != 1:
-        return []
-    batch, context = places.pop()
+def _shared(answers: Sequence[Answer]) -> str:
+    """What all lines have in common: the model or the card, batch, context and workload."""
+    models, gpus = {one.model for one in answers}, {one.gpu for one in answers}
+    plans = [one.plan for one in answers if one.plan]
+    places = {
+        f"batch {plan.best.batch}, context {tokens(plan.best.context_len)}, {plan.inputs.workload}"
+        for plan in plans
+    }
+    shared = [plain(next(iter(found))) for found in (models, gpus, places) if len(found) == 1]
+    return ", ".join(shared)
+
+
+def _failures(answers: Sequence[Answer]) -> list[RenderableType]:
     return [
-        Text(
-            f"At batch {batch} and context {tokens(context)}; tok/s and GiB (of the fullest GPU) "
-            "are those of the choice; even: tokens per round from which it pays."
-        )
+        Text(f"{plain(one.model)} on {plain(one.gpu)}: {plain(one.error)}")
+        for one in answers
+        if one.plan is None
     ]

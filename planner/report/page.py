@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -34,8 +35,16 @@ MOST_LISTED = 8
 _VERDICT_STYLES = {"helps": "bold green", "neutral": "bold yellow", "hurts": "bold red"}
 
 
-def page(plan: Plan) -> list[RenderableType]:
-    """Everything the page shows, top to bottom."""
+def page(
+    plan: Plan, *, notes: Sequence[str] = (), folder: Path | None = None
+) -> list[RenderableType]:
+    """Everything the page shows, top to bottom.
+
+    Args:
+        plan: The answer.
+        notes: What the engine's files need first: downloads, conversions.
+        folder: Where the plan's files were written.
+    """
     shown = plan.best_drafted or plan.best
     sections = [
         _verdict(plan),
@@ -51,8 +60,9 @@ def page(plan: Plan) -> list[RenderableType]:
         _section("What would change the answer", _bullets(plan.what_would_change)),
         _section("Warnings", _bullets(plan.warnings)),
         _section("Where the numbers come from", _provenance(plan)),
+        _section("Before the start", _bullets(notes)),
         _launch(plan),
-        _section("Files", _bullets(plan.files)),
+        _section("Written", _bullets(str(folder / name) for name in plan.files) if folder else ()),
     ]
     return [part for section in sections for part in section]
 

@@ -5,3 +5,7 @@ import typer
 
 def greet(name: str = "nobody") -> None:
     typer.echo(f"hello {name}")
+
+
+def build(plan: str) -> None:
+    typer.echo(f"building for {plan}")
