@@ -9,11 +9,24 @@ from hwprofiles.provenance import Kind, Sourced
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "fp4", "int8"]
 """Arithmetic that a matrix unit offers, with fp32 (int32 for int8) accumulation."""
 
+Quantity = Literal[
+    "dram_read_gb_per_s",
+    "bf16_matmul_tflops",
+    "fp16_matmul_tflops",
+    "fp8_matmul_tflops",
+    "fp4_matmul_tflops",
+    "h2d_gb_per_s",
+    "d2h_gb_per_s",
+]
+"""Measured figures that the cost model can use directly; the unit stands in the name."""
+
 Segment = Literal["geforce", "pro", "datacenter", "edge", "mining", "comparison-only"]
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+    )
 
 
 class Measurement(_Record):
@@ -21,6 +34,8 @@ class Measurement(_Record):
 
     what: str
     """What was measured, with the unit."""
+    quantity: Quantity | None = None
+    """The same in a closed vocabulary, where it is one of these."""
     value: float
     """Central value in that unit."""
     value_low: float | None = None
@@ -44,6 +59,8 @@ class PcieSlot(_Record):
     """Lanes wired."""
     gb_per_s_per_dir: Annotated[float, Field(gt=0)]
     """Theoretical rate each way, GB/s (1e9 bytes)."""
+    kind: Kind = "datasheet"
+    """Origin of the three numbers."""
 
 
 class ArchLimits(_Record):
@@ -59,6 +76,10 @@ class ArchLimits(_Record):
     """Resident warps of one SM."""
     max_blocks_per_sm: int | None = None
     """Resident thread blocks of one SM."""
+    mma_rows_min: int | None = None
+    """Smallest row count of one matrix instruction."""
+    wide_mma_rows: int | None = None
+    """Rows of the asynchronous matrix instruction (wgmma, tcgen05); None where there is none."""
     kind: Kind = "datasheet"
     """Origin of the limits."""
 
@@ -94,18 +115,20 @@ class GpuProfile(_Record):
     """Boost clock, MHz."""
     tensor_clock_mhz: Sourced | None = None
     """Clock that the published tensor peak implies, MHz, where it is below boost."""
-    vram_mib: Sourced
-    """Memory that the driver reports, MiB."""
+    vram_mib: Sourced | None = None
+    """Memory that the driver reports, MiB; None where the owner assigns it or it is unknown."""
     cuda_total_mib: Sourced | None = None
     """Memory that a CUDA program sees, MiB, where it was seen."""
     memory_type: str | None = None
     """GDDR6X, HBM3, LPDDR5X..."""
-    memory_bus_bits: int | None = None
+    memory_bus_bits: Sourced | None = None
     """Bus width, bits."""
+    memory_gbit_per_s_per_pin: Sourced | None = None
+    """Data rate of one memory pin, Gbit/s."""
     dram_bandwidth_gb_per_s: Sourced | None = None
     """Peak DRAM read bandwidth, GB/s (1e9 bytes)."""
     l2_mib: Sourced | None = None
-    """Last-level on-chip cache of the SMs, MiB."""
+    """Last-level on-chip cache of the SMs, MiB (2**20 bytes; vendors print it as MB)."""
     llc_mib: Sourced | None = None
     """Further cache between L2 and DRAM, MiB."""
     tdp_w: Sourced | None = None
@@ -114,10 +137,14 @@ class GpuProfile(_Record):
     """Bus to the host."""
     nvlink_gb_per_s_bidir: Sourced | None = None
     """Sum of both directions of all NVLinks, GB/s; 0 where there is none."""
+    c2c_gb_per_s_bidir: Sourced | None = None
+    """Coherent chip-to-chip link to the host processor, sum of both directions, GB/s."""
     dense_tflops: dict[Dtype, Sourced]
     """Dense matrix peak by arithmetic, TFLOP/s (1e12); an absent dtype is unsupported."""
     fp16_accumulate_tflops: Sourced | None = None
     """Dense fp16 peak with fp16 accumulation, TFLOP/s, where it differs."""
+    fp16_vector_tflops: Sourced | None = None
+    """Vector fp16 peak, TFLOP/s, where the matrix rate is not known: a lower bound of it."""
     limits: ArchLimits = ArchLimits()
     """Kernel limits of one SM."""
     native_formats: tuple[str, ...] = ()
@@ -182,21 +209,41 @@ class HostProfile(_Record):
     """Documents behind the whole row."""
 
 
+class AllReduceLine(_Record):
+    """One algorithm of an all-reduce: time = floor + bytes / rate."""
+
+    floor_us: Annotated[float, Field(gt=0)]
+    """Time of an empty message inside a CUDA graph, microseconds."""
+    gb_per_s: Annotated[float, Field(gt=0)]
+    """Message bytes over the time above the floor, GB/s."""
+
+
+class AllReduceFit(_Record):
+    """All-reduce cost of one link by rank count; the fastest line of a rank count applies."""
+
+    kind: Kind
+    """`fitted` to measurements on this link, or `assumed` where scaled from another."""
+    ref: str
+    """Table behind the lines, or the rule that scaled them."""
+    median_error: Annotated[float, Field(ge=0)] | None = None
+    """Median of |predicted/measured - 1| over the fitted rows."""
+    p90_error: Annotated[float, Field(ge=0)] | None = None
+    """90th percentile of the same."""
+    by_ranks: dict[int, tuple[AllReduceLine, ...]]
+    """Rank count -> one line, or two where engines switch from one-shot to two-shot."""
+
+
 class LinkProfile(_Record):
-    """A way for devices to exchange data: latency and achieved rate of one collective or copy."""
+    """A way for devices to exchange data: achieved rate of a copy, and the cost of all-reduce."""
 
     id: str
-    """Stable identifier, e.g. `pcie-4`, `nvlink-hopper`."""
-    kind_of_link: Literal["pcie", "nvlink", "unified"]
+    """Stable identifier, e.g. `pcie-4`, `nvlink-4`."""
+    kind_of_link: Literal["pcie", "nvlink"]
     """Technology."""
     copy_gb_per_s: Sourced
     """Achieved one-way copy rate, GB/s."""
-    all_reduce_base_us: Sourced
-    """All-reduce of an empty message between two devices inside a CUDA graph, microseconds."""
-    all_reduce_us_per_rank: Sourced
-    """Further microseconds of the floor for each rank beyond two."""
-    all_reduce_gb_per_s: dict[int, Sourced]
-    """Rank count -> message bytes over the time above the floor, GB/s."""
+    all_reduce: AllReduceFit
+    """Cost of adding up one tensor over all ranks."""
     notes: str = ""
     """Domain of validity."""
 
