@@ -16,10 +16,14 @@ from hwprofiles.yamlfile import parse_shipped
 ERROR_CLASSES = {
     "A": "memory or matrix rate of this card was measured and published",
     "B": "datasheet and derived figures only",
-    "C": "bandwidth or matrix rate is assumed (modified boards, vector rates): measure yours",
+    "C": "bandwidth or matrix rate is assumed: measure yours",
     "D": "a figure that a prediction needs is not known",
 }
 """How far the facts of a card reach, from best to worst."""
+
+
+def _backs_the_peaks(quantity: str | None) -> bool:
+    return quantity is not None and quantity not in ("h2d_gb_per_s", "d2h_gb_per_s")
 
 
 def error_class(gpu: GpuProfile) -> str:
@@ -36,7 +40,7 @@ def error_class(gpu: GpuProfile) -> str:
         return "C"
     if weakest((peak.kind, gpu.dram_bandwidth_gb_per_s.kind)) == "assumed":
         return "C"
-    return "A" if any(item.quantity for item in gpu.measured) else "B"
+    return "A" if any(_backs_the_peaks(item.quantity) for item in gpu.measured) else "B"
 
 
 def _summary(gpu: GpuProfile) -> dict[str, object]:
@@ -124,7 +128,7 @@ def build_index() -> dict[str, Any]:
         "gpu_keys": _unify(keys),
         "key_notes": notes,
         "asked": asked,
-        "families": families,
+        "families": dict(sorted(families.items())),
         "hosts": {host.id: {"name": host.name, "sockets": host.sockets} for host in hosts},
         "host_keys": _unify(_keys(_names(hosts, {}))),
     }

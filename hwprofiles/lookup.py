@@ -21,7 +21,7 @@ from hwprofiles.spelling import (
     tokens_of,
 )
 
-MAX_COUNT = 1024
+MAX_COUNT = 999
 MAX_POWER_W = 5000
 _DDR_SPEED = re.compile(r"(?:lp)?ddr\d[a-z]?[\s-]*\d{3,5}")
 _CHANNELS = re.compile(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 MAX_TEXT = 200
 
 _COUNT_WORDS = {"single": 1, "dual": 2, "double": 2, "triple": 3, "quad": 4, "octo": 8}
-_COUNT_FIRST = re.compile(r"^\s*(\d{1,4})\s*(?:x(?!tx?\b)|\*)\s*(?=\S)")
+_COUNT_FIRST = re.compile(r"^\s*(\d{1,3})\s*(?:x(?!tx?\b)|\*)\s*(?=\S)")
 _COUNT_LAST = re.compile(r"(?:(?<=[\s,(])|(?<=\d))[x*]\s*(\d{1,3})\s*\)?\s*$")
 _POWER = re.compile(
     r"[@(,]?\s*(?<![\w.])(\d{2,4}(?:\.\d+)?)\s*(?:w|watts?)\b"
