@@ -92,7 +92,11 @@ def run(arguments: Sequence[str]) -> int:
 def _app_for(word: str | None) -> typer.Typer:
     """An application that knows the typed verb; all of them by name when none was recognised."""
     app = typer.Typer(
-        add_completion=False, no_args_is_help=True, rich_markup_mode=None, epilog=EPILOG
+        add_completion=False,
+        no_args_is_help=True,
+        rich_markup_mode=None,
+        epilog=EPILOG,
+        context_settings={"help_option_names": ["-h", "--help"]},
     )
     app.callback()(_planner)
     if word in VERBS:
