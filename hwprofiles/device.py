@@ -1,7 +1,7 @@
 """GPU and host as the cost model sees them, in SI units; datasheet units are converted here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from itertools import pairwise
 from math import isfinite
@@ -73,7 +73,7 @@ class Device:
     """Technology of the DRAM."""
     l2_bytes: float | None
     """Last-level cache of the SMs; None where unknown."""
-    flops: Mapping[Dtype, float]
+    flops: Mapping[Dtype, float] = field(hash=False)
     """Dense matrix peak by arithmetic, FLOP/s. fp16 may be the vector rate (kind `assumed`: a
     lower bound) where no matrix rate is known; empty where nothing is known."""
     fp32_flops: float | None
@@ -94,9 +94,9 @@ class Device:
     """Link profile for all-reduce; None where no fact is known. Two-card bridges are not taken."""
     measured_read_bytes_per_s: float | None
     """Published streaming-read measurement, where there is one."""
-    measured_flops: Mapping[Dtype, float]
+    measured_flops: Mapping[Dtype, float] = field(hash=False)
     """Published large-matmul measurements, FLOP/s."""
-    kinds: Mapping[str, Kind]
+    kinds: Mapping[str, Kind] = field(hash=False)
     """Field name (`flops.<dtype>` for rates) -> origin."""
 
     def require_flops(self, dtype: Dtype) -> float:
@@ -109,14 +109,14 @@ class Device:
         return self.flops[dtype]
 
 
-def _require(profile: GpuProfile, field: str, fact: Sourced | None) -> Sourced:
+def _require(profile: GpuProfile, name: str, fact: Sourced | None) -> Sourced:
     if fact is None:
         raise MissingFact(
-            f"{profile.name}: {field} is not known (profile {profile.id}); name another GPU or "
+            f"{profile.name}: {name} is not known (profile {profile.id}); name another GPU or "
             "give --gpu a YAML profile of your own that states it"
         )
     if not 0 < fact.value < 1e12:
-        raise InputError(f"{profile.name}: {field} must be above 0, not {fact.value:g}")
+        raise InputError(f"{profile.name}: {name} must be above 0, not {fact.value:g}")
     return fact
 
 

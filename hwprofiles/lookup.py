@@ -27,6 +27,7 @@ _DDR_SPEED = re.compile(r"(?:lp)?ddr\d[a-z]?[\s-]*\d{3,5}")
 _CHANNELS = re.compile(
     r"(?<![\w.])(\d{1,2})\s*-?\s*(?:ch|channels?|dimms?|x(?=\s*(?:ddr|\d+\s*gb)))\b"
 )
+_COUNTED_PATH = re.compile(r"(\d{1,3})\s*x\s*(.+)", re.DOTALL)
 _LIST_HINT = "`planner gpus` lists the known ones; a YAML profile of your own works too"
 
 
@@ -185,6 +186,14 @@ def _checked(text: str, spelled: Spelled) -> Spelled:
     return spelled
 
 
+def _gpu_key(spelled: Spelled) -> str | None:
+    """Index key of the name; a bus that does not tell boards apart (`3090 PCIe`) is left out."""
+    without_bus = [word for word in spelled.tokens if word != "pcie"]
+    tries = (spelled.full_tokens, spelled.tokens, without_bus)
+    found = (_find_key("gpu_keys", tokens) for tokens in tries if tokens)
+    return next((key for key in found if key), None)
+
+
 def _read_one(text: str) -> GpuMatch:
     """The one GPU in a folded text, trying it with and without what stands in brackets."""
     whole = _checked(text, parse(readings(text)[0])) if readings(text) else parse(text)
@@ -196,7 +205,7 @@ def _read_one(text: str) -> GpuMatch:
         spelled = _checked(text, parse(reading))
         if _asked(text, spelled.tokens) and not _find_key("gpu_keys", spelled.tokens):
             continue
-        key = _find_key("gpu_keys", spelled.full_tokens) or _find_key("gpu_keys", spelled.tokens)
+        key = _gpu_key(spelled)
         if key is None and spelled.tokens and spelled.tokens[0].isdigit() and spelled.count is None:
             key = _find_key("gpu_keys", spelled.tokens[1:])
             spelled = _checked(text, replace(spelled, count=int(spelled.tokens[0])))
@@ -244,14 +253,23 @@ def _cached(text: str) -> GpuMatch | str:
         return str(error)
 
 
-def find_gpu(text: str) -> GpuMatch:
+def _own_gpu(text: str) -> GpuMatch:
+    counted = _COUNTED_PATH.fullmatch(text)
+    count, path = (int(counted[1]), counted[2]) if counted else (None, text)
+    if count == 0:
+        raise InputError(f"{_quoted(text)}: the number of GPUs must be 1 to {MAX_COUNT}")
+    return GpuMatch(path, load_gpu(path).name, count, (), "profile of your own", None, None)
+
+
+def find_gpu(text: str, *, own_files: bool = True) -> GpuMatch:
     """The GPU that a person means; `InputError` that asks where the text does not decide it.
 
     A name shared by several boards is taken as the first of `data/names.yaml`, and the match says
-    so. A text ending in .yaml or .yml is the path of a profile of one's own, read by `load_gpu`.
+    so. A text ending in .yaml or .yml is the path of a profile of one's own, read by `load_gpu`;
+    pass `own_files=False` for text that strangers send.
     """
-    if is_profile_path(text):
-        return GpuMatch(text, load_gpu(text).name, None, (), "profile of your own", None, None)
+    if own_files and is_profile_path(text):
+        return _own_gpu(text)
     if not text.strip() or len(text) > MAX_TEXT:
         raise InputError(
             f"{_quoted(text)}: a GPU name has 1 to {MAX_TEXT} characters; {_LIST_HINT}"
@@ -317,9 +335,12 @@ def _cached_host(text: str) -> HostMatch | str:
     )
 
 
-def find_host(text: str) -> HostMatch:
-    """The host that a person means; `InputError` that asks where the text does not decide it."""
-    if is_profile_path(text):
+def find_host(text: str, *, own_files: bool = True) -> HostMatch:
+    """The host that a person means; `InputError` that asks where the text does not decide it.
+
+    A text ending in .yaml or .yml is a path, as in `find_gpu`.
+    """
+    if own_files and is_profile_path(text):
         return HostMatch(text, load_host(text).name, (), "profile of your own", None, None)
     if not text.strip() or len(text) > MAX_TEXT:
         raise InputError(f"{_quoted(text)}: a host name has 1 to {MAX_TEXT} characters")

@@ -7,12 +7,17 @@ MAX_TEXT = 200
 
 _COUNT_WORDS = {"single": 1, "dual": 2, "double": 2, "triple": 3, "quad": 4, "octo": 8}
 _COUNT_FIRST = re.compile(r"^\s*(\d{1,3})\s*(?:x(?!tx?\b)|\*)\s*(?=\S)")
+_COUNT_TAIL = re.compile(r"(?<=\s)(\d{1,3})\s?x\s*$")
+_BUS = re.compile(r"\bpci-?e(?:xpress)?\s*(?:gen\s*)?\d(?:\.\d)?(?:\s*x\s*\d{1,2})?\b")
 _COUNT_LAST = re.compile(r"(?:(?<=[\s,(])|(?<=\d))[x*]\s*(\d{1,3})\s*\)?\s*$")
 _POWER = re.compile(
     r"[@(,]?\s*(?<![\w.])(\d{2,4}(?:\.\d+)?)\s*(?:w|watts?)\b"
     r"(?:\s*(?:power\s*)?(?:cap|capped|limit|tdp|tgp))?"
 )
-_MEMORY = re.compile(r"(?<![a-z0-9.])(\d{1,6}(?:\.\d+)?)\s*-?\s*(gib|gb|g|mib|mb)(?![a-z0-9])")
+_MEMORY = re.compile(
+    r"(?:(?<![a-z0-9.])|(?<=ti)|(?<=super)|(?<=\dd)|(?<=xt))"
+    r"(\d{1,6}(?:\.\d+)?)\s*-?\s*(gib|gb|g|mib|mb)(?![a-z0-9])"
+)
 _TOKEN = re.compile(r"[a-z0-9.]+\+?")
 _PARENTHESES = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _MIXED = re.compile(r"\s*(?:(?<!max)(?<!plus)\+|\s/\s|&|\band\b)\s*")
@@ -21,7 +26,8 @@ _NOISE_WORDS = """
 nvidia geforce amd radeon instinct tesla intel huawei google gpu gpus graphics card cards edition
 generation gen class series accelerator vram memory ram oem founders fe desktop hbm hbm2 hbm2e hbm3
 hbm3e gddr5 gddr5x gddr6 gddr6x gddr7 lpddr5x tensor core cuda uma unified tm r power limit cap
-capped watts npu device each per with w a the
+capped watts npu device each per with w a the nvlink bridge bridged mac studio macbook
+asus tuf rog msi gigabyte evga zotac palit gainward galax pny inno3d colorful
 """
 _NOISE = _MODIFIED | frozenset(_NOISE_WORDS.split())
 _NOISE_SHAPE = re.compile(r"sm_?\d{2,3}a?")
@@ -73,7 +79,7 @@ def memory_fits(stated_gb: float, vram_mib: float | None) -> bool:
 def _split_count(text: str) -> tuple[str, int | None]:
     if match := _COUNT_FIRST.match(text):
         return text[match.end() :], int(match[1])
-    if match := _COUNT_LAST.search(text):
+    if match := _COUNT_LAST.search(text) or _COUNT_TAIL.search(text):
         return text[: match.start()], int(match[1])
     first, _, rest = text.partition(" ")
     if first in _COUNT_WORDS and rest:
@@ -83,6 +89,7 @@ def _split_count(text: str) -> tuple[str, int | None]:
 
 def parse(text: str) -> Spelled:
     """The parts of one folded device name."""
+    text = _BUS.sub(" pcie ", text)
     power = _POWER.search(text)
     if power:
         text = f"{text[: power.start()]} {text[power.end() :]}".strip()

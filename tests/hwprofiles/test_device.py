@@ -50,6 +50,12 @@ def test_link(gpu_id: str, link: str | None) -> None:
     assert load_device(gpu_id).link_id == link
 
 
+def test_devices_are_keys() -> None:
+    one, other = load_device("nvidia-rtx-4090"), device_of(load_gpu("nvidia-rtx-4090"))
+    assert one == other
+    assert len({one, other, load_device("nvidia-rtx-3090")}) == 2
+
+
 def test_unified_memory_has_no_bus() -> None:
     spark = load_device("nvidia-dgx-spark-gb10")
     assert spark.unified_memory

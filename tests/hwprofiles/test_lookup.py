@@ -39,6 +39,14 @@ WRITTEN = {
     "A100 80GB": "nvidia-a100-sxm-80gb",
     "A100": "nvidia-a100-sxm-80gb",
     "L40S": "nvidia-l40s",
+    "2080ti22g": "nvidia-rtx-2080-ti-22gb-modded",
+    "4090-48g": "nvidia-rtx-4090-48gb-modded",
+    "RTX5060Ti 16GB": "nvidia-rtx-5060-ti-16gb",
+    "A10G": "nvidia-a10g",
+    "H100 PCIe Gen5": "nvidia-h100-pcie-80gb",
+    "RTX 6000 Pro": "nvidia-rtx-pro-6000-blackwell",
+    "MSI GeForce RTX 3090 24 GB GDDR6X": "nvidia-rtx-3090",
+    "Mac Studio M3 Ultra 256GB": "apple-m3-ultra",
     "H20": "nvidia-h20-96gb",
     "NVIDIA GH200 480GB": "nvidia-gh200-96gb",
     "NVIDIA GeForce RTX 3080 Ti Laptop GPU": "nvidia-rtx-3080-ti-laptop",
@@ -82,6 +90,10 @@ def test_gpu_as_people_write_it(text: str, gpu_id: str) -> None:
         ("quad 3090", 4),
         ("3090 + 3090", 2),
         ("2\u00d7 RTX 3090", 2),
+        ("RTX 3090 (2x)", 2),
+        ("RTX 3090 24GB (PCIe 4.0 x4)", None),
+        ("4x RTX 3090 24GB (PCIe 4.0 x8)", 4),
+        ("2x RTX 3090 w/ NVLink", 2),
         ("7900 xt", None),
         ("3090", None),
     ],
@@ -164,6 +176,18 @@ def test_stated_memory_leaves_only_the_boards_that_have_it() -> None:
 def test_what_does_not_decide_it_is_asked(text: str, asks: str) -> None:
     with pytest.raises(InputError, match=asks):
         find_gpu(text)
+
+
+def test_name_of_a_match_finds_the_same_profile() -> None:
+    for gpu_id in GPU_IDS:
+        again = find_gpu(load_gpu(gpu_id).name.upper())
+        assert (again.gpu_id, again.count, again.power_limit_w) == (gpu_id, None, None)
+
+
+def test_strangers_cannot_make_us_read_a_file() -> None:
+    for find in (find_gpu, find_host):
+        with pytest.raises(InputError, match="names no known"):
+            find("/etc/h100-99.yaml", own_files=False)
 
 
 def test_every_name_and_alias_finds_its_own_profile() -> None:

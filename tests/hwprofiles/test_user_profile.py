@@ -25,6 +25,14 @@ def test_own_profile_is_found_and_becomes_a_device(tmp_path: Path) -> None:
     assert device.dram_bytes_per_s == 900e9
 
 
+def test_own_profile_may_be_counted(tmp_path: Path) -> None:
+    path = own(tmp_path, SHIPPED)
+    match = find_gpu(f"2x{path}")
+    assert (match.count, match.gpu_id) == (2, path)
+    with pytest.raises(InputError, match="number of GPUs"):
+        find_gpu(f"0x{path}")
+
+
 def test_release_date_may_stand_without_quotes(tmp_path: Path) -> None:
     path = own(tmp_path, SHIPPED.replace("'2020-09-01'", "2020-09-01"))
     assert load_gpu(path).release_date == "2020-09-01"
