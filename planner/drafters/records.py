@@ -52,6 +52,14 @@ class DrafterSpec:
     """Engines known to run it (engine names of the planner); empty: unknown."""
     retrofit: bool = True
     """Whether it can still be added to a finished model."""
+    routed_weights: int = 0
+    """All routed experts of its layers, of which `core_weights` counts the active ones."""
+    shared_head: bool = False
+    """Whether the head is the target's own, at the target's bits, and adds no memory."""
+    in_checkpoint: bool = False
+    """Whether the weights ship with the target and follow its format."""
+    parallel: bool = False
+    """One pass drafts all D tokens although the family is sequential (P-EAGLE, PARD)."""
     notes: tuple[str, ...] = ()
 
 

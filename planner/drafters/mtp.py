@@ -1,0 +1,145 @@
+"""Multi-token prediction: layers that were trained with the model and ship in its checkpoint."""
+
+from dataclasses import replace
+
+from planner.arch.records import ModelArch, WeightFormat
+from planner.drafters.base import PublishedDrafter
+from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
+from planner.drafters.shapes import (
+    BF16_BITS,
+    BYTES_16BIT,
+    target_bits,
+    target_head_weights,
+    target_layer,
+)
+
+GGUF_INFLATION = 1.2
+"""MTP tensors of a GGUF are kept in wider types than the average weight."""
+KEPT_BF16_BELOW = 6.0
+"""4-bit tensor formats leave the MTP layer in bf16 (quantising mtp.fc breaks acceptance)."""
+
+
+class Mtp:
+    """One target layer and the shared LM head; D passes of one row, the last layer re-used."""
+
+    def facts(self) -> FamilyFacts:
+        """The family's row of the selection table."""
+        return FamilyFacts(
+            family="mtp",
+            title="MTP",
+            training="with the model, in pretraining; a fine-tune of the head is possible",
+            retrofit="no: only where the checkpoint ships it (or a separate module is published)",
+            when="the model has it: best choice for large models, flat over content, 1-4 tokens",
+            when_not="targets below about 1 B (host time of a round dominates); MoE at batch 1-2",
+            engines=(
+                ("vllm", "method mtp"),
+                ("sglang", "NEXTN"),
+                ("trtllm", "MTP"),
+                ("llama.cpp", "draft-mtp"),
+            ),
+            sources=(
+                "arXiv:2412.19437 (DeepSeek-V3)",
+                "ggml-org/llama.cpp pull 22673",
+                "NVIDIA selection guide, 2026-09-02, as the press reports it",
+            ),
+        )
+
+    def applies(self, arch: ModelArch) -> str | None:
+        """Only where the checkpoint has the layers."""
+        if arch.mtp.status == "none":
+            return (
+                "the checkpoint lists no MTP layers and no separate module is known; "
+                "MTP is trained with the model and cannot be added later"
+            )
+        return None
+
+    def template(self, arch: ModelArch) -> DrafterSpec:
+        """The checkpoint's own layer(s): one target layer + 2*h*h, and the target's head."""
+        h, mixer = arch.hidden_size, arch.main_attention
+        total, active, routed = target_layer(arch)
+        total, active = arch.mtp.weights or total, arch.mtp.active_weights or active
+        core_bits, head_bits = target_bits(arch)
+        layers = max(1, arch.mtp.layers)
+        doubt = (
+            "claimed by the config; whether the tensors exist was not seen"
+            if arch.mtp.status == "claimed"
+            else ""
+        )
+        spec = DrafterSpec(
+            family="mtp",
+            drafter_id="in checkpoint",
+            kind="derived" if arch.mtp.weights else "assumed",
+            source=f"{arch.source}: {layers} MTP layer(s)",
+            layers=1,
+            hidden_size=h,
+            core_weights=active,
+            head_weights=target_head_weights(arch),
+            weight_bytes=int(layers * total * core_bits / 8),
+            core_bits=core_bits,
+            head_bits=head_bits,
+            kv_bytes_per_token=layers * (mixer.kv_bytes_per_token_16bit or 0),
+            num_heads=mixer.num_heads,
+            num_kv_heads=mixer.num_kv_heads,
+            head_dim=mixer.head_dim,
+            default_draft_len=max(1, layers),
+            max_position=arch.max_position,
+            engines=("vllm", "sglang", "trtllm", "llama.cpp"),
+            retrofit=False,
+            routed_weights=routed,
+            shared_head=True,
+            in_checkpoint=True,
+            notes=tuple(x for x in (doubt, _reuse_note(layers)) if x),
+        )
+        return self.in_format(spec, arch.native_format) if arch.native_format else spec
+
+    def published(self, arch: ModelArch, row: PublishedDrafter) -> DrafterSpec:
+        """The checkpoint's own layers served with a documented D, or a separate module."""
+        spec = self.template(arch)
+        if row.in_checkpoint:
+            return replace(
+                spec,
+                default_draft_len=row.draft_len,
+                engines=tuple(sorted({*spec.engines, *row.engines})),
+                notes=(*spec.notes, *row.notes),
+            )
+        core = row.params or spec.core_weights
+        return replace(
+            spec,
+            drafter_id=row.drafter_id,
+            kind="published" if row.params else "assumed",
+            source=row.source,
+            core_weights=core,
+            weight_bytes=row.bytes or BYTES_16BIT * core,
+            core_bits=BF16_BITS,
+            routed_weights=0,
+            default_draft_len=row.draft_len,
+            engines=row.engines,
+            in_checkpoint=False,
+            notes=row.notes,
+        )
+
+    def work(self, spec: DrafterSpec) -> DraftWork:  # noqa: ARG002 - the same for every module
+        """D passes of one row."""
+        return DraftWork(passes_fixed=0.0, passes_per_token=1.0, rows_follow_draft=False)
+
+    def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
+        """Layers and head at the target's bits; wider in a GGUF, bf16 beside 4-bit weights."""
+        if not spec.in_checkpoint:
+            return replace(spec, head_bits=fmt.head_bits)
+        bits = fmt.bits_per_weight
+        if fmt.family == "gguf":
+            bits = min(BF16_BITS, GGUF_INFLATION * bits)
+        elif bits < KEPT_BF16_BELOW:
+            bits = BF16_BITS
+        return replace(
+            spec,
+            core_bits=bits,
+            head_bits=fmt.head_bits,
+            weight_bytes=int(spec.weight_bytes * bits / spec.core_bits),
+        )
+
+
+def _reuse_note(layers: int) -> str:
+    if layers > 1:
+        return f"vLLM wants D divisible by the {layers} modules once D is larger"
+    return ""

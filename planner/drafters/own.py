@@ -1,0 +1,243 @@
+"""`--drafter-path`: the user's own drafter, from its config (HF, speculators, DFlash, DSpark)."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from planner.arch.records import ModelArch
+from planner.drafters.own_config import DraftConfig, read_config
+from planner.drafters.records import DrafterSpec, Family
+from planner.drafters.shapes import (
+    BF16_BITS,
+    DraftShape,
+    target_bits,
+    target_head_weights,
+)
+from planner.errors import InputError
+
+MAX_LAYERS = 64
+_QUANT_BITS = (("fp8", 8.5), ("nvfp4", 4.5), ("mxfp4", 4.25), ("int4", 4.5), ("w4a16", 4.5))
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """What every form of drafter config has."""
+
+    config: DraftConfig
+    shape: DraftShape
+    layers: int
+    target_hidden: int
+    bits: float
+    max_position: int | None
+    window: int | None
+    windowed_layers: int
+    path: Path
+
+    def spec(self, family: Family, core: int, head: int) -> DrafterSpec:
+        """The record, with an own head; each form changes what differs."""
+        return DrafterSpec(
+            family=family,
+            drafter_id=str(self.path),
+            kind="derived",
+            source=f"{self.config.where}: {self.config.architecture}",
+            layers=self.layers,
+            hidden_size=self.shape.hidden_size,
+            core_weights=core,
+            head_weights=head,
+            weight_bytes=int((core + head) * self.bits / 8),
+            core_bits=self.bits,
+            head_bits=self.bits,
+            kv_bytes_per_token=self.shape.kv_bytes_per_token(self.layers),
+            num_heads=self.shape.num_heads,
+            num_kv_heads=self.shape.num_kv_heads,
+            head_dim=self.shape.head_dim,
+            default_draft_len=self.config.served_draft_len,
+            max_position=self.max_position,
+            window=self.window if self.windowed_layers == self.layers else None,
+        )
+
+
+def read_drafter(path: Path, arch: ModelArch) -> DrafterSpec:
+    """The drafter that a config.json, or a folder holding one, describes.
+
+    Raises:
+        InputError: unreadable, out of range, of an unknown form, or made for another target.
+    """
+    config = read_config(path)
+    form = _form(config)
+    own = _own(config, path)
+    return _FORMS[form](own, arch)
+
+
+def _form(config: DraftConfig) -> str:
+    name = config.architecture
+    projector = str(config.block_section.get("projector_type", "")).lower()
+    if "dspark" in name or projector == "dspark" or config.value("dspark_block_size"):
+        return "dspark"
+    if "dflash" in name or config.block_section:
+        return "dflash"
+    if "peagle" in name or "p_eagle" in name:
+        return "peagle"
+    if "eagle3" in name or config.value("draft_vocab_size", "truncated_vocab_size"):
+        return "eagle3"
+    if "eagle" in name:
+        return "eagle1"
+    if any(word in name for word in ("mtp", "nextn", "assistant")):
+        return "mtp"
+    raise InputError(
+        f"{config.where}: {name or 'no architecture'} is not a known form of drafter "
+        "(EAGLE, EAGLE-3, P-EAGLE, MTP, DFlash, DSpark)"
+    )
+
+
+def _own(config: DraftConfig, path: Path) -> _Own:
+    hidden, heads = config.need("hidden_size"), config.need("num_attention_heads")
+    layers = config.need("num_hidden_layers")
+    if layers > MAX_LAYERS:
+        raise InputError(f"{config.where}: {layers} draft layers; at most {MAX_LAYERS} are read")
+    kinds = [str(kind) for kind in config.items("layer_types")]
+    window = config.whole("sliding_window")
+    if config.value("use_sliding_window") is False or not window:
+        window = None
+    windowed = sum("sliding" in kind for kind in kinds) if kinds else layers
+    shape = DraftShape(
+        hidden_size=hidden,
+        num_heads=heads,
+        num_kv_heads=config.need("num_key_value_heads"),
+        head_dim=config.whole("head_dim") or hidden // heads,
+        ffn_width=config.need("intermediate_size"),
+        vocab_size=config.whole("vocab_size") or 0,
+    )
+    if shape.num_heads % shape.num_kv_heads:
+        raise InputError(
+            f"{config.where}: {shape.num_heads} heads do not divide into "
+            f"{shape.num_kv_heads} KV heads"
+        )
+    return _Own(
+        config=config,
+        shape=shape,
+        layers=layers,
+        target_hidden=config.whole("target_hidden_size") or hidden,
+        bits=_bits(config),
+        max_position=config.whole("max_position_embeddings") or None,
+        window=window,
+        windowed_layers=windowed if window else 0,
+        path=path,
+    )
+
+
+def _bits(config: DraftConfig) -> float:
+    quant = config.raw.get("quantization_config")
+    text = str(quant)[:4000].lower() if isinstance(quant, dict) else ""
+    return next((bits for word, bits in _QUANT_BITS if word in text), BF16_BITS)
+
+
+def _check_target(own: _Own, arch: ModelArch) -> None:
+    """A head on the target's hidden states fits one hidden size and one vocabulary."""
+    if own.target_hidden != arch.hidden_size:
+        raise InputError(
+            f"{own.config.where} drafts from hidden states of width {own.target_hidden}, but "
+            f"{arch.name} has {arch.hidden_size}: it was made for another target"
+        )
+    if own.shape.vocab_size and own.shape.vocab_size != arch.vocab_size:
+        raise InputError(
+            f"{own.config.where} has a vocabulary of {own.shape.vocab_size}, but {arch.name} has "
+            f"{arch.vocab_size}: it was made for another target"
+        )
+
+
+def _eagle3(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """attn(2h) + FFN in the first layer, plain layers after it, and 3 hidden states into h."""
+    _check_target(own, arch)
+    h = own.shape.hidden_size
+    core = own.shape.layer_weights(2 * h) + (own.layers - 1) * own.shape.layer_weights()
+    return own.spec("eagle3", core + 3 * own.target_hidden * h, _draft_head(own, arch))
+
+
+def _peagle(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """Plain layers over 3 hidden states; all D tokens in one pass."""
+    _check_target(own, arch)
+    h = own.shape.hidden_size
+    core = own.layers * own.shape.layer_weights() + 3 * own.target_hidden * h
+    return replace(own.spec("eagle3", core, _draft_head(own, arch)), parallel=True)
+
+
+def _eagle1(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """One plain layer and a 2h x h projection; the target's head is read in full."""
+    _check_target(own, arch)
+    h = own.shape.hidden_size
+    core = own.layers * own.shape.layer_weights() + 2 * h * h
+    return _shared_head(own.spec("eagle3", core, 0), arch)
+
+
+def _mtp(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """A separate MTP module: its layers, a 2h x h projection, the target's head."""
+    h = own.shape.hidden_size
+    core = own.layers * own.shape.layer_weights() + 2 * h * own.target_hidden
+    if own.shape.vocab_size and own.shape.vocab_size != arch.vocab_size:
+        _check_target(own, arch)
+    return replace(_shared_head(own.spec("mtp", core, 0), arch), retrofit=False)
+
+
+def _dflash(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """Layers and a projection of the captured states; block 16 counts the anchor: D = 15."""
+    _check_target(own, arch)
+    block = own.config.whole("block_size")
+    limit = max(1, block - 1) if block else None
+    return _block(own, arch, "dflash", limit)
+
+
+def _dspark(own: _Own, arch: ModelArch) -> DrafterSpec:
+    """As DFlash; the block counts draft positions: D = block. Markov tables add memory."""
+    _check_target(own, arch)
+    block = own.config.whole("block_size", "dspark_block_size")
+    spec = _block(own, arch, "dspark", block or None)
+    rank = own.config.whole("markov_rank", "dspark_markov_rank") or 0
+    tables = 2 * arch.vocab_size * rank
+    notes = (*spec.notes, f"Markov rank {rank}") if rank else spec.notes
+    return replace(spec, weight_bytes=spec.weight_bytes + int(tables * own.bits / 8), notes=notes)
+
+
+def _block(own: _Own, arch: ModelArch, family: Family, limit: int | None) -> DrafterSpec:
+    states = own.config.items(
+        "target_layer_ids", "dspark_target_layer_ids", "aux_hidden_state_layer_ids"
+    )
+    captured = len(states) or own.layers
+    core = own.layers * own.shape.layer_weights()
+    core += captured * own.target_hidden * own.shape.hidden_size
+    spec = _shared_head(own.spec(family, core, 0), arch)
+    draft_vocab = own.config.whole("draft_vocab_size")
+    if draft_vocab and draft_vocab < arch.vocab_size:
+        head = draft_vocab * own.shape.hidden_size
+        spec = replace(own.spec(family, core, head), shared_head=False)
+    served = own.config.served_draft_len
+    return replace(spec, max_draft_len=limit or served, default_draft_len=served or limit)
+
+
+def _shared_head(spec: DrafterSpec, arch: ModelArch) -> DrafterSpec:
+    return replace(
+        spec,
+        head_weights=target_head_weights(arch),
+        head_bits=target_bits(arch)[1],
+        shared_head=True,
+    )
+
+
+def _draft_head(own: _Own, arch: ModelArch) -> int:
+    words = own.config.whole("draft_vocab_size", "truncated_vocab_size") or arch.vocab_size
+    if words > arch.vocab_size:
+        raise InputError(
+            f"{own.config.where}: draft_vocab_size {words} is larger than the vocabulary of "
+            f"{arch.name} ({arch.vocab_size})"
+        )
+    return words * own.shape.hidden_size
+
+
+_FORMS: Mapping[str, Callable[[_Own, ModelArch], DrafterSpec]] = {
+    "eagle1": _eagle1,
+    "eagle3": _eagle3,
+    "peagle": _peagle,
+    "mtp": _mtp,
+    "dflash": _dflash,
+    "dspark": _dspark,
+}
