@@ -1,0 +1,197 @@
+"""What a plan asks of any engine: which model, which drafter, how many sequences, which D."""
+
+import re
+from dataclasses import dataclass
+from itertools import groupby
+from pathlib import Path
+
+from planner.emit.names import argument, local_path
+from planner.errors import EngineUnsupported
+from planner.search.records import Evaluation, Plan
+
+_QUANTISED_NAME = re.compile(
+    r"fp8|nvfp4|mxfp4|mxfp8|int4|int8|w4a16|w8a8|w8a16|awq|gptq|gpt-oss|bnb|quantized"
+    # released in FP8 by their makers
+    r"|deepseek-(v3|v4|r1)|kimi-k2|minimax-m[23]",
+    re.IGNORECASE,
+)
+_PARALLEL_DRAFT = re.compile(r"p-?eagle|(?<![a-z])pard(?![a-z])", re.IGNORECASE)
+_BLOCK_FAMILIES = frozenset({"dflash", "dspark"})
+_MAX_ARM_DRAFT_LEN = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Drafter:
+    """The drafter as an engine loads it."""
+
+    family: str
+    drafter_id: str
+    """Hub id or absolute path; empty where nothing of its own is loaded."""
+    in_checkpoint: bool
+    subfolder: str = ""
+    """Folder inside the target's repository that holds it."""
+    max_draft_len: int | None = None
+    core_bits: float = 16.0
+    parallel: bool = False
+    """P-EAGLE or PARD, which draft all tokens in one pass."""
+
+    @property
+    def on_hub(self) -> bool:
+        """Whether it is a repository of its own that must be downloaded."""
+        return self.drafter_id not in ("", "template") and not Path(self.drafter_id).is_absolute()
+
+    @property
+    def block(self) -> int | None:
+        """Trained block of a drafter that proposes it in one pass; None for all others."""
+        return self.max_draft_len if self.family in _BLOCK_FAMILIES else None
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """D for the batches first..last."""
+
+    first: int
+    last: int
+    draft_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class Deployment:
+    """The engine-neutral part of an emission."""
+
+    model: str
+    """Hub id, or absolute path of a local checkpoint or GGUF."""
+    model_path: Path | None
+    quantised: bool
+    """Whether the checkpoint's name says that it is quantised already."""
+    drafter: Drafter | None
+    draft_len: int
+    batch: int
+    max_seqs: int
+    """Largest batch of the table that fits at the stated context."""
+    context_len: int
+    schedule: tuple[Step, ...]
+    """D by batch at the stated context, 1..max_seqs."""
+    arm_draft_lens: tuple[int, ...]
+
+
+def deployment(plan: Plan) -> Deployment:
+    """Read a plan."""
+    path = local_path(plan.inputs.model_source)
+    if path is not None and path.suffix == ".json":
+        path = path.parent
+    # A path that was given but is gone is not a hub id either, so the engine's message will do.
+    model = argument(str(path) if path else plan.inputs.model_name, "the model's name")
+    drafter = _drafter(plan)
+    seqs = _max_seqs(plan)
+    steps = _schedule(plan, seqs, drafter)
+    return Deployment(
+        model=model,
+        model_path=path,
+        quantised=bool(_QUANTISED_NAME.search(Path(model).name)),
+        drafter=drafter,
+        draft_len=plan.best.draft_len,
+        batch=plan.best.batch,
+        max_seqs=seqs,
+        context_len=plan.best.context_len,
+        schedule=steps,
+        arm_draft_lens=_arm_draft_lens(plan, drafter),
+    )
+
+
+def offloaded(plan: Plan) -> dict[str, str]:
+    """`layers=12` or `experts=30` (comma separated) as a mapping.
+
+    Raises:
+        EngineUnsupported: the plan leaves the choice open or names something else.
+    """
+    if plan.inputs.offload in (None, "", "none"):
+        return {}
+    parts: dict[str, str] = {}
+    for part in str(plan.inputs.offload).split(","):
+        name, _, count = part.strip().partition("=")
+        if name not in ("layers", "experts") or not re.fullmatch(r"all|\d+(/\d+)?", count):
+            raise EngineUnsupported(
+                f"an emitted command needs offload as layers=N or experts=N; got "
+                f"{plan.inputs.offload!r}; give --offload layers=N"
+            )
+        parts[name] = count
+    return parts
+
+
+def _drafted(plan: Plan) -> Evaluation | None:
+    return plan.best if plan.best.draft_len > 0 else plan.best_drafted
+
+
+def _drafter(plan: Plan) -> Drafter | None:
+    """The drafter of the best drafted candidate; None when off is all there is."""
+    chosen = _drafted(plan)
+    if chosen is None or chosen.draft_len == 0 or chosen.family == "none":
+        return None
+    record = plan.drafter or {}
+    if record.get("family") != chosen.family:
+        record = {}
+    name = str(chosen.drafter_id)
+    lower = name.lower()
+    inside = "in checkpoint" in lower or "in-checkpoint" in lower
+    folder = re.match(r"\(([\w.-]+)/ sub-folder of the target checkpoint\)", name)
+    own = chosen.family != "ngram" and not inside and not folder
+    path = local_path(name) if own else None
+    limit = record.get("max_draft_len")
+    return Drafter(
+        family=chosen.family,
+        drafter_id=argument(str(path or name), "the drafter's name") if own else "",
+        in_checkpoint=inside,
+        subfolder=folder.group(1) if folder else "",
+        max_draft_len=int(limit) if limit else None,
+        core_bits=float(record.get("core_bits") or 16.0),
+        parallel=own and bool(_PARALLEL_DRAFT.search(name)),
+    )
+
+
+def require_checkpoint(drafter: Drafter) -> Drafter:
+    """The drafter, when there is something to load.
+
+    Raises:
+        EngineUnsupported: the plan was made with a template whose sizes are assumed.
+    """
+    if drafter.drafter_id == "template":
+        raise EngineUnsupported(
+            f"no published {drafter.family} drafter is known for this model, so there is nothing "
+            "that an engine could load; train one and give --drafter-path, or use --drafter none"
+        )
+    return drafter
+
+
+def _max_seqs(plan: Plan) -> int:
+    best = plan.best
+    fitting = [c.batch for c in plan.d_table if c.context_len == best.context_len and c.fits]
+    limit = best.ledger.max_batch_at_context or max(fitting, default=best.batch)
+    return max(best.batch, min(max(fitting, default=best.batch), limit))
+
+
+def _schedule(plan: Plan, max_seqs: int, drafter: Drafter | None) -> tuple[Step, ...]:
+    """D by batch; a batch between two rows of the table takes the D of the larger batch."""
+    best = plan.best
+    rows = {c.batch: c.draft_len for c in plan.d_table if c.context_len == best.context_len}
+    rows[best.batch] = best.draft_len
+    limit = (drafter.block if drafter else None) or max(rows.values())
+    batches = [b for b in sorted(rows) if b < max_seqs]
+    batches.append(max_seqs)
+    rows[max_seqs] = rows[min((b for b in rows if b >= max_seqs), default=max(rows))]
+    steps: list[Step] = []
+    first = 1
+    for draft_len, group in groupby(batches, key=lambda b: min(rows[b], limit)):
+        last = max(group)
+        steps.append(Step(first, last, draft_len))
+        first = last + 1
+    return tuple(steps)
+
+
+def _arm_draft_lens(plan: Plan, drafter: Drafter | None) -> tuple[int, ...]:
+    """Draft lengths worth starting an engine with: all small ones and the plan's own."""
+    chosen = _drafted(plan)
+    if drafter is None or chosen is None or drafter.drafter_id == "template":
+        return ()
+    limit = min(drafter.block or max(8, chosen.draft_len), _MAX_ARM_DRAFT_LEN)
+    return tuple(sorted({*range(1, limit + 1), chosen.draft_len}))

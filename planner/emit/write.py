@@ -1,0 +1,164 @@
+"""Writes an output folder whole or not at all.
+
+Everything is written into a hidden sibling folder, flushed to disk, and renamed into place; an
+error or Ctrl-C leaves the old folder, or none.
+"""
+
+import json
+import os
+import secrets
+import shutil
+from collections.abc import Iterable
+from pathlib import Path
+
+from planner.emit.records import Emission, EmittedFile
+from planner.errors import InputError, OutsideFailure
+from planner.search.records import Plan
+
+PLAN_FILE = "plan.json"
+_MAX_PLAN_BYTES = 32 * 2**20
+
+
+def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = False) -> Plan:
+    """Write plan.json and the emitted files into `folder`; returns the plan as written.
+
+    Args:
+        folder: created with its parents; must be absent or empty without `force`.
+        plan: gets `files` and `launch` filled in.
+        emission: what an emitter returned.
+        force: replace an earlier output. Files in the folder that the earlier plan.json does not
+            name (downloaded models, kernel builds) are kept.
+
+    Raises:
+        InputError: the folder holds something that is not ours to replace, or a file name is bad.
+        OutsideFailure: the disk refused.
+    """
+    complete = plan.model_copy(
+        update={
+            "launch": emission.launch,
+            "files": (PLAN_FILE, *(file.name for file in emission.files)),
+        }
+    )
+    text = complete.model_dump_json(indent=1) + "\n"
+    files = (EmittedFile(PLAN_FILE, text), *emission.files)
+    _require_plain_names(files)
+    try:
+        target = folder.expanduser().resolve()
+        kept = _entries_to_keep(target, force=force)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        _replace(target, files, kept)
+    except (OSError, ValueError, UnicodeError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise OutsideFailure(
+            f"could not write {str(folder)!r}: {error}; check the path and the free space, "
+            "or give another --out"
+        ) from error
+    return complete
+
+
+def _require_plain_names(files: Iterable[EmittedFile]) -> None:
+    seen: set[str] = set()
+    for file in files:
+        plain = file.name not in ("", ".", "..") and not set(file.name) & set("/\\\0")
+        if not plain or file.name in seen:
+            raise InputError(
+                f"an output file needs a plain name of its own; got {file.name!r}; "
+                "rename it in the emitter"
+            )
+        seen.add(file.name)
+
+
+def _entries_to_keep(target: Path, *, force: bool) -> tuple[str, ...]:
+    """Names in an existing folder that are not from an earlier plan."""
+    if not target.exists():
+        return ()
+    if not target.is_dir():
+        raise InputError(f"--out must be a folder; {str(target)!r} is a file; give another name")
+    present = sorted(entry.name for entry in target.iterdir())
+    if not present:
+        return ()
+    if not force:
+        raise InputError(
+            f"--out {str(target)!r} is not empty (it holds {present[0]!r}); "
+            "give an empty or new folder, or --force to replace an earlier plan"
+        )
+    ours = _earlier_files(target / PLAN_FILE)
+    if ours is None:
+        raise InputError(
+            f"--force replaces an earlier plan only, and {str(target)!r} holds no {PLAN_FILE} "
+            "that this program wrote; give another folder"
+        )
+    return tuple(name for name in present if name not in ours)
+
+
+def _earlier_files(path: Path) -> frozenset[str] | None:
+    """Files that an earlier plan.json names; None when it is not one of ours."""
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_PLAN_BYTES:
+        return None
+    try:
+        record = json.loads(path.read_bytes())
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(record, dict) or not {"schema_version", "planner_version"} <= record.keys():
+        return None
+    named = record.get("files")
+    names = named if isinstance(named, list) else []
+    return frozenset({PLAN_FILE, *(name for name in names if isinstance(name, str))})
+
+
+def _replace(target: Path, files: Iterable[EmittedFile], kept: tuple[str, ...]) -> None:
+    """Build the new folder beside the old one and swap them, undoing it on any failure."""
+    mark = secrets.token_hex(6)
+    fresh = target.with_name(f".{target.name[:100]}.{mark}.new")
+    old = target.with_name(f".{target.name[:100]}.{mark}.old")
+    moved: list[str] = []
+    try:
+        fresh.mkdir()
+        for file in files:
+            _write_file(fresh / file.name, file)
+        _sync_folder(fresh)
+        if target.exists():
+            target.rename(old)
+        for name in kept:
+            # Recorded first: an interrupt between the two must not lose a kept file.
+            moved.append(name)
+            if not (fresh / name).exists():
+                (old / name).rename(fresh / name)
+        fresh.rename(target)
+    except BaseException:
+        _undo(target, fresh, old, moved)
+        raise
+    _sync_folder(target.parent)
+    shutil.rmtree(old, ignore_errors=True)
+
+
+def _undo(target: Path, fresh: Path, old: Path, moved: list[str]) -> None:
+    if old.exists() and target.exists():
+        shutil.rmtree(old, ignore_errors=True)
+        return
+    if old.exists():
+        for name in moved:
+            if (fresh / name).exists() and not (old / name).exists():
+                (fresh / name).rename(old / name)
+        old.rename(target)
+    shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _write_file(path: Path, file: EmittedFile) -> None:
+    with path.open("x", encoding="utf-8", newline="\n") as handle:
+        handle.write(file.text)
+        handle.flush()
+        os.fsync(handle.fileno())
+    if file.executable:
+        path.chmod(path.stat().st_mode | 0o111)
+
+
+def _sync_folder(path: Path) -> None:
+    if os.name != "posix":
+        return
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
