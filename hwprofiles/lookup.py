@@ -219,6 +219,8 @@ def _read_one(text: str) -> GpuMatch:
 
 
 def _read(text: str) -> GpuMatch:
+    if text in load_index()["gpus"]:
+        return GpuMatch(text, _gpu_row(text)["name"], None, (), "", None, None)
     joined, _ = _key_maps("gpu_keys")
     parts = split_mixed(text)
     if len(parts) <= 1 or "".join(tokens_of(text)) in joined:
@@ -295,6 +297,8 @@ def _contained_host(tokens: Sequence[str], *, only_memory: bool) -> list[str]:
 
 def _host_ids(text: str) -> tuple[list[str], str]:
     """Ids that a folded text names, and what was assumed."""
+    if text in load_index()["hosts"]:
+        return [text], ""
     keys = load_index()["host_keys"]
     rest, _ = split_memory(text)
     if exact := _find_key("host_keys", tokens_of(text)) or _find_key("host_keys", tokens_of(rest)):

@@ -184,6 +184,11 @@ def test_name_of_a_match_finds_the_same_profile() -> None:
         assert (again.gpu_id, again.count, again.power_limit_w) == (gpu_id, None, None)
 
 
+def test_ids_are_names_too() -> None:
+    assert [find_gpu(gpu_id).gpu_id for gpu_id in GPU_IDS] == GPU_IDS
+    assert [find_host(host_id).host_id for host_id in HOST_IDS] == HOST_IDS
+
+
 def test_strangers_cannot_make_us_read_a_file() -> None:
     for find in (find_gpu, find_host):
         with pytest.raises(InputError, match="names no known"):
