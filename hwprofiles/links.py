@@ -23,10 +23,10 @@ def all_reduce_seconds(
     Fitted (least absolute log error) to 2,580 rows of custom all-reduce inside CUDA graphs, vLLM
     and SGLang, 256 B to 128 MiB, bf16 (the tables count elements, 2 bytes each), in
     aiconfigurator-core 0.12.0 (Apache-2.0). |predicted/measured - 1|, median / 90th percentile:
-    all 5 / 48 %, NVLink A100 3.2 / 16 %, Hopper 3.4 / 27 %, Blackwell 10 / 57 % (engine versions differ by 2x
-    there), PCIe 4 (L40S) 4.7 / 47 %, PCIe 5 (RTX PRO 6000 Server, newest two
-    engine versions) 2.1 / 11 %. Other links are
-    scaled from these, kind `assumed`. Outside a CUDA graph an all-reduce takes 20-50 us at least.
+    all 5 / 48 %, NVLink A100 3.2 / 16 %, Hopper 3.4 / 27 %, Blackwell 10 / 57 % (engine versions
+    differ by 2x there), PCIe 4 (L40S) 4.7 / 47 %, PCIe 5 (RTX PRO 6000 Server, the two newest
+    engine versions only) 2.1 / 11 %. Other links are scaled from these, kind `assumed`. Outside a
+    CUDA graph an all-reduce takes 20-50 us at least.
     """
     if num_gpus < 1:
         raise InputError(f"an all-reduce needs at least one GPU, not {num_gpus}")
