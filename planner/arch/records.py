@@ -34,6 +34,9 @@ class AttentionShape:
     """Recurrent state of one sequence and layer, bytes (fp32 unless the config says otherwise)."""
     weights: int = 0
     """Projection weights of the mixer in one layer."""
+    local_kv_bytes_per_seq: int = 0
+    """Cache of a local window kept beside compressed entries, bytes per sequence and layer at
+    2 bytes an element."""
 
     @property
     def group_size(self) -> int:
@@ -86,6 +89,8 @@ class WeightFormat:
     """Bits of an LM head and embedding weight in such checkpoints."""
     expert_bits: float | None = None
     """Bits of a routed-expert weight where it differs (gpt-oss mxfp4)."""
+    embedding_bits: float | None = None
+    """Bits of an embedding weight where it differs from the head's (GGUF mixes)."""
     kind: Kind = "published"
 
 
@@ -159,9 +164,13 @@ class ModelArch:
     def window_bytes_per_seq(self) -> int:
         """Sliding-window caches at their cap, bytes per sequence at 2 bytes an element."""
         return sum(
-            g.count * g.attention.window * (g.attention.kv_bytes_per_token_16bit or 0)
+            g.count
+            * (
+                (g.attention.window or 0) * (g.attention.kv_bytes_per_token_16bit or 0)
+                + g.attention.local_kv_bytes_per_seq
+            )
             for g in self.groups
-            if g.attention and g.attention.window
+            if g.attention
         )
 
     @property

@@ -1,0 +1,114 @@
+"""Layers -> groups, parameter counts and the finished `ModelArch`."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from planner.arch.feedforward import FeedForward
+from planner.arch.records import AttentionShape, LayerGroup, ModelArch, MoeShape
+
+Feed = FeedForward | MoeShape | tuple[FeedForward, MoeShape] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One layer: its mixer, its feed-forward block, and the mixer's name in the layer plan."""
+
+    mixer: AttentionShape | None
+    feed: Feed
+    label: str
+
+
+def assemble(layers: Sequence[Layer], **fields: Any) -> ModelArch:
+    """The model of these layers; `fields` are the remaining ones of `ModelArch`.
+
+    Parameters are summed without norms and biases; active ones are those that one token touches,
+    embedding and head included.
+    """
+    groups = group_layers(layers)
+    tables = fields["vocab_size"] * fields["hidden_size"]
+    outside = tables if fields["tied_embeddings"] else 2 * tables
+    total = outside + sum(g.count * _weights(g, active=False) for g in groups)
+    active = outside + sum(g.count * _weights(g, active=True) for g in groups)
+    fields.setdefault("params_kind", "derived")
+    return ModelArch(
+        groups=groups,
+        num_layers=len(layers),
+        params_total=total,
+        params_active=active,
+        **fields,
+    )
+
+
+def group_layers(layers: Sequence[Layer]) -> tuple[LayerGroup, ...]:
+    """Equal layers counted together, in the order in which they first appear."""
+    counts: dict[Layer, int] = {}
+    for layer in layers:
+        counts[layer] = counts.get(layer, 0) + 1
+    return tuple(_group(layer, count) for layer, count in counts.items())
+
+
+def _group(layer: Layer, count: int) -> LayerGroup:
+    dense, moe = split_feed(layer.feed)
+    return LayerGroup(
+        name=_name(layer, moe),
+        count=count,
+        attention=layer.mixer,
+        ffn_weights=dense.weights if dense else 0,
+        ffn_width=dense.width if dense else 0,
+        moe=moe,
+    )
+
+
+def split_feed(feed: Feed) -> tuple[FeedForward | None, MoeShape | None]:
+    """Dense part and routed part of a feed-forward block."""
+    if isinstance(feed, tuple):
+        return feed
+    if isinstance(feed, MoeShape):
+        return None, feed
+    return feed, None
+
+
+def _name(layer: Layer, moe: MoeShape | None) -> str:
+    mixer = layer.mixer
+    if mixer is None:
+        return "moe" if moe else "mlp"
+    name: str = mixer.kind if mixer.kind != "gqa" else "full"
+    if mixer.kind == "gqa" and mixer.window:
+        name = "window"
+    return f"{name}+moe" if moe else name
+
+
+def _weights(group: LayerGroup, *, active: bool) -> int:
+    total = group.ffn_weights
+    if group.attention is not None:
+        total += group.attention.weights
+    if group.moe is not None:
+        experts = group.moe.top_k if active else group.moe.num_experts
+        total += group.moe.shared_weights + group.moe.router_weights
+        total += experts * group.moe.expert_weights
+    return total
+
+
+def weigh_parts(arch: ModelArch, parts: Mapping[str, float]) -> ModelArch:
+    """Average the bits of a mixed-precision checkpoint over the sizes of its parts.
+
+    Args:
+        arch: model whose `native_format` is a mixed one.
+        parts: bits of `attn`, `ffn` and `head` weights as its quantisation config groups them.
+    """
+    fmt = arch.native_format
+    if fmt is None or not parts:
+        return arch
+    fallback = fmt.bits_per_weight
+    attn = sum(g.count * g.attention.weights for g in arch.groups if g.attention)
+    ffn = sum(g.count * _weights(replace(g, attention=None), active=False) for g in arch.groups)
+    total = attn * parts.get("attn", fallback) + ffn * parts.get("ffn", fallback)
+    if attn + ffn == 0:
+        return arch
+    bits = round(total / (attn + ffn), 4)
+    head = parts.get("head", fmt.head_bits)
+    return replace(
+        arch,
+        native_format=replace(fmt, bits_per_weight=bits, head_bits=head, kind="derived"),
+    )

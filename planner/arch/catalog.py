@@ -1,0 +1,102 @@
+"""The catalog: models whose shape is known by name, one small JSON file each and one index.
+
+A file of `data/models/` holds `id`, `source`, `config` (keys as in a Hugging Face config.json, plus
+`layer_counts` where only the number of layers of each kind is known), `quantization`, `notes` and
+further `aliases`. `python -m planner.arch.catalog_index` rewrites the index after a change.
+"""
+
+import difflib
+from dataclasses import replace
+from functools import lru_cache
+
+from planner.arch.catalog_data import catalog_index, catalog_row
+from planner.arch.hf import read_hf_config
+from planner.arch.names import readings
+from planner.arch.quant_text import parse_quant
+from planner.arch.records import ModelArch
+from planner.errors import InputError
+
+_MAX_NAME = 200
+
+
+def load_catalog_model(text: str) -> ModelArch:
+    """The catalog model of this name, spelled as people spell it.
+
+    Raises:
+        InputError: unknown or ambiguous name, with near ones; or a row without a full shape.
+    """
+    found = _look_up(text)
+    if isinstance(found, str):
+        raise InputError(found)
+    return found
+
+
+def catalog_names() -> tuple[str, ...]:
+    """Hub ids of all catalog models, sorted."""
+    return tuple(sorted(set(catalog_index()["names"].values())))
+
+
+@lru_cache(maxsize=4096)
+def _look_up(text: str) -> ModelArch | str:
+    """The model, or the message of the error (so that both are remembered)."""
+    if not text.strip() or len(text) > _MAX_NAME:
+        return f"a model name has 1 to {_MAX_NAME} characters; give a name, a path or a hub id"
+    keys: dict[str, str] = catalog_index()["keys"]
+    for key, left_out in readings(text):
+        file = keys.get(key)
+        if file is None:
+            continue
+        by_alias = file.startswith("~")
+        arch = _load_file(file.lstrip("~"))
+        if isinstance(arch, str) or not (left_out or by_alias):
+            return arch
+        if left_out and arch.native_format is not None and _is_repackaged(arch.name):
+            arch = replace(arch, native_format=None)
+        said = f"{text.strip()} read as {arch.name}: same shape assumed"
+        return replace(arch, assumptions=(said, *arch.assumptions))
+    return _unknown(text)
+
+
+def _is_repackaged(name: str) -> bool:
+    """Whether a hub id names a quantised packaging rather than the model's own checkpoint."""
+    return parse_quant(name.replace("-", " ")).weight is not None
+
+
+@lru_cache(maxsize=512)
+def _load_file(file: str) -> ModelArch | str:
+    """One row, through the same reader as any config.json."""
+    row = catalog_row(file)
+    if row.get("incomplete"):
+        return (
+            f"the catalog knows {row['id']} by name only: {row['incomplete']}; give a config.json"
+        )
+    config = dict(row["config"])
+    if row.get("quantization"):
+        config["quantization_config"] = row["quantization"]
+    try:
+        arch = read_hf_config(config, name=row["id"], source=row["source"])
+    except InputError as error:
+        return (
+            f"the catalog knows {row['id']} but not its whole shape ({error}); give its "
+            "config.json instead"
+        )
+    notes = tuple(row.get("notes", ()))
+    kind = "assumed" if row.get("kind") == "assumed" else arch.params_kind
+    return replace(arch, assumptions=(*notes, *arch.assumptions), params_kind=kind)
+
+
+def _unknown(text: str) -> str:
+    """Message for a name that no row has, with the nearest ones."""
+    names: dict[str, str] = catalog_index()["names"]
+    wanted = [key for key, _ in readings(text)]
+    near: list[str] = []
+    for key in wanted:
+        for match in difflib.get_close_matches(key, names, n=4, cutoff=0.6):
+            if names[match] not in near:
+                near.append(names[match])
+    hint = f"; did you mean {', '.join(near[:4])}?" if near else ""
+    shown = ascii(text.strip())[1:-1][:80]
+    return (
+        f"no model named {shown} in the catalog{hint} Give a catalog name, a path to a config.json,"
+        " a checkpoint folder or a .gguf file"
+    )

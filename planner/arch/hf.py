@@ -1,0 +1,149 @@
+"""A Hugging Face config.json -> ModelArch. The file is data: nothing in it is run or followed."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from planner.arch.assemble import Feed, Layer, assemble, weigh_parts
+from planner.arch.families import MODEL_TYPE_OF_CLASS, tied_by_default
+from planner.arch.feedforward import (
+    FeedForward,
+    dense_widths,
+    has_experts,
+    matrices_of,
+    routed_block,
+)
+from planner.arch.fields import Fields
+from planner.arch.geometry import MixerReader
+from planner.arch.layer_plan import LayerPlan, read_layer_plan
+from planner.arch.mtp import read_mtp
+from planner.arch.quant_config import read_quant_config
+from planner.arch.records import ModelArch
+
+_WRAPPERS = (
+    "text_config",
+    "llm_config",
+    "language_config",
+    "language_model_config",
+    "thinker_config",
+    "text_model",
+)
+"""Sections that hold the language model of a multimodal wrapper."""
+
+
+def read_hf_config(
+    config: Mapping[str, Any],
+    quant: Mapping[str, Any] | None = None,
+    *,
+    name: str = "config.json",
+    source: str = "config.json",
+) -> ModelArch:
+    """The model that a config.json (and the hf_quant_config.json beside it) describes.
+
+    Raises:
+        InputError: a needed number is missing, of the wrong type or out of range, or the file
+            contradicts itself. What the file leaves to its class is listed in `assumptions`.
+    """
+    outer = Fields(config, name)
+    inner, warnings = _language_model(outer)
+    model_type = _model_type(outer, inner)
+    hidden = inner.need_int("hidden_size", "d_model", "n_embd", "n_embed", "dim")
+    routed = has_experts(inner)
+    plan = read_layer_plan(inner, model_type, has_experts=routed)
+    reader = MixerReader(inner, model_type, hidden, plan)
+    mixers = reader.mixers()
+    feeds = _feeds(inner, model_type, hidden, plan)
+    layers = [Layer(mixers[i], feeds[i], plan.mixers[i]) for i in range(plan.num_layers)]
+    tied, notes = _tied(outer, inner, model_type)
+    quantisation, quant_notes = read_quant_config(outer, inner, quant)
+    arch = assemble(
+        layers,
+        name=name,
+        source=source,
+        architecture=_architecture(outer, inner, model_type),
+        hidden_size=hidden,
+        vocab_size=inner.need_int("vocab_size", "padded_vocab_size"),
+        tied_embeddings=tied,
+        mtp=read_mtp(inner, layers, hidden),
+        max_position=inner.optional_int(
+            "max_position_embeddings", "max_seq_len", "n_positions", "seq_length", high=1 << 40
+        ),
+        native_format=quantisation.weight,
+        assumptions=(*plan.assumptions, *reader.assumptions, *notes),
+        warnings=(*plan.warnings, *reader.warnings, *warnings, *quant_notes),
+        extra=_extra(quantisation.kv_dtype, reader.extra),
+    )
+    return weigh_parts(arch, quantisation.parts)
+
+
+def _language_model(outer: Fields) -> tuple[Fields, list[str]]:
+    """The section with the language model's own fields."""
+    inner = outer
+    for _ in range(3):
+        key, value = inner.value(*_WRAPPERS)
+        if not isinstance(value, Mapping):
+            break
+        inner = Fields(value, f"{inner.where}: {key}")
+    warnings = []
+    if inner is not outer and outer.has("vision_config", "audio_config", "vision_tower"):
+        warnings.append("vision and audio towers are not counted: sizes are the language model's")
+    if (inner.text("model_type") or "").startswith("gemma3n"):
+        warnings.append("per-layer embeddings of gemma3n are not counted")
+    return inner, warnings
+
+
+def _model_type(outer: Fields, inner: Fields) -> str:
+    stated = inner.text("model_type") or outer.text("model_type")
+    if stated:
+        return stated.lower()
+    architecture = _first_architecture(inner) or _first_architecture(outer) or ""
+    return MODEL_TYPE_OF_CLASS.get(architecture.lower(), "")
+
+
+def _first_architecture(config: Fields) -> str | None:
+    listed = config.items("architectures")
+    if not listed or not isinstance(listed[0], str):
+        return None
+    return listed[0][:120]
+
+
+def _architecture(outer: Fields, inner: Fields, model_type: str) -> str:
+    return _first_architecture(outer) or _first_architecture(inner) or model_type or "unknown"
+
+
+def _tied(outer: Fields, inner: Fields, model_type: str) -> tuple[bool, list[str]]:
+    """Whether embedding and head share weights; the inner section is the closer one."""
+    stated = inner.flag("tie_word_embeddings")
+    if stated is None:
+        stated = outer.flag("tie_word_embeddings")
+    if stated is not None:
+        return stated, []
+    default = tied_by_default(model_type)
+    word = "shared" if default else "separate"
+    return default, [
+        f"tie_word_embeddings is missing: {word} embedding and head assumed, the default of "
+        f"{model_type or 'most classes'}"
+    ]
+
+
+def _feeds(config: Fields, model_type: str, hidden: int, plan: LayerPlan) -> list[Feed]:
+    """Feed-forward of every layer; Gemma-4 runs a dense and a routed block side by side."""
+    moe = routed_block(config, model_type, hidden) if "moe" in plan.feeds else None
+    both = moe is not None and model_type.startswith("gemma4")
+    widths = [0] * plan.num_layers
+    if both or "dense" in plan.feeds:
+        widths = dense_widths(config, model_type, hidden, plan.num_layers)
+    matrices = matrices_of(model_type)
+    found: list[Feed] = []
+    for kind, width in zip(plan.feeds, widths, strict=True):
+        dense = FeedForward(matrices * hidden * width, width)
+        if kind == "none":
+            found.append(None)
+        elif kind == "moe" and moe is not None:
+            found.append((dense, moe) if both else moe)
+        else:
+            found.append(dense)
+    return found
+
+
+def _extra(kv_dtype: str | None, extra: dict[str, str]) -> dict[str, str]:
+    return {**extra, "kv_dtype": kv_dtype} if kv_dtype else dict(extra)

@@ -1,0 +1,61 @@
+"""What stands after --model -> ModelArch: a path, a catalog name, or a hub id."""
+
+import re
+from pathlib import Path
+
+from planner.arch.catalog import load_catalog_model
+from planner.arch.checkpoint import read_checkpoint, read_config_file
+from planner.arch.gguf_file import read_gguf
+from planner.arch.hub import load_from_hub
+from planner.arch.records import ModelArch
+from planner.errors import InputError
+
+_HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
+
+
+def load_model(text: str) -> ModelArch:
+    """The model that a path to a config.json, checkpoint folder or .gguf, or a name stands for.
+
+    Raises:
+        InputError: no such file or name, or a file that cannot be believed.
+    """
+    text = text.strip()
+    path = _existing_path(text)
+    if path is not None:
+        return _load_path(path)
+    if _looks_like_path(text):
+        raise InputError(
+            f"{ascii(text)[1:-1][:200]} does not exist; give a path to a config.json, a checkpoint "
+            "folder or a .gguf file, or a catalog name"
+        )
+    try:
+        return load_catalog_model(text)
+    except InputError as error:
+        if _HUB_ID.fullmatch(text) is None:
+            raise
+        return load_from_hub(text, str(error))
+
+
+def _existing_path(text: str) -> Path | None:
+    """The path, when something is there; a name that no file system takes is not a path."""
+    if not text or "\0" in text or len(text) > 4096:
+        return None
+    path = Path(text).expanduser()
+    try:
+        return path if path.exists() else None
+    except OSError:
+        return None
+
+
+def _looks_like_path(text: str) -> bool:
+    return text.startswith((".", "/", "~")) or text.endswith((".json", ".gguf", "/"))
+
+
+def _load_path(path: Path) -> ModelArch:
+    if path.is_dir():
+        return read_checkpoint(path)
+    if path.suffix.lower() == ".gguf":
+        return read_gguf(path)
+    if path.suffix.lower() == ".safetensors":
+        raise InputError(f"{path} holds tensors only; give the folder with its config.json")
+    return read_config_file(path)

@@ -1,0 +1,195 @@
+"""Sizes of one layer's token mixer: projection weights, cache per token, recurrent state.
+
+Norms, biases and rotary tables are left out: below 0.1 % of any model read here.
+"""
+
+from dataclasses import dataclass
+
+from planner.arch.records import AttentionShape
+
+CACHE_ELEMENT_BYTES = 2
+"""Bytes of a cache element in the records, which all count at 16 bits."""
+STATE_ELEMENT_BYTES = 4
+"""Recurrent states are kept in fp32 unless a config says otherwise."""
+
+
+@dataclass(frozen=True, slots=True)
+class Heads:
+    """Head geometry of one attention layer."""
+
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    v_head_dim: int
+
+
+def grouped_attention(
+    hidden: int, heads: Heads, *, window: int | None = None, gated: bool = False,
+    shared_kv: bool = False,
+) -> AttentionShape:  # fmt: skip
+    """MHA, MQA or GQA; `gated` adds an output gate as wide as Q, `shared_kv` takes V from K."""
+    q = heads.num_heads * heads.head_dim * (2 if gated else 1)
+    k = heads.num_kv_heads * heads.head_dim
+    v = 0 if shared_kv else heads.num_kv_heads * heads.v_head_dim
+    out = heads.num_heads * heads.v_head_dim
+    cache = heads.num_kv_heads * (heads.head_dim + heads.v_head_dim) * CACHE_ELEMENT_BYTES
+    return AttentionShape(
+        kind="gqa",
+        num_heads=heads.num_heads,
+        num_kv_heads=heads.num_kv_heads,
+        head_dim=heads.head_dim,
+        v_head_dim=heads.v_head_dim,
+        window=window,
+        kv_bytes_per_token_16bit=cache,
+        weights=hidden * (q + k + v + out),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LatentDims:
+    """Ranks and head parts of multi-head latent attention (arXiv 2405.04434, section 2.1)."""
+
+    kv_lora_rank: int
+    q_lora_rank: int
+    """0 where Q is projected directly."""
+    nope_dim: int
+    rope_dim: int
+    v_dim: int
+
+
+def latent_attention(
+    hidden: int, num_heads: int, dims: LatentDims, *, indexer_weights: int = 0, gated: bool = False
+) -> AttentionShape:
+    """MLA as the absorbed decode kernel sees it: all heads on one latent KV head."""
+    qk = dims.nope_dim + dims.rope_dim
+    if dims.q_lora_rank:
+        q = hidden * dims.q_lora_rank + dims.q_lora_rank * num_heads * qk
+    else:
+        q = hidden * num_heads * qk
+    down = hidden * (dims.kv_lora_rank + dims.rope_dim)
+    up = dims.kv_lora_rank * num_heads * (dims.nope_dim + dims.v_dim)
+    out = num_heads * dims.v_dim * hidden * (2 if gated else 1)
+    latent = dims.kv_lora_rank + dims.rope_dim
+    return AttentionShape(
+        kind="sparse" if indexer_weights else "mla",
+        num_heads=num_heads,
+        num_kv_heads=1,
+        head_dim=latent,
+        v_head_dim=dims.kv_lora_rank,
+        kv_bytes_per_token_16bit=latent * CACHE_ELEMENT_BYTES,
+        weights=q + down + up + out + indexer_weights,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class DeltaDims:
+    """Geometry of a gated delta-rule layer (Qwen3-Next, Qwen3.5)."""
+
+    key_heads: int
+    value_heads: int
+    key_dim: int
+    value_dim: int
+    conv: int
+
+
+def delta_rule(hidden: int, dims: DeltaDims, element_bytes: int) -> AttentionShape:
+    """Gated DeltaNet: state value_heads x key_dim x value_dim, projections qkv, z, a, b, out."""
+    keys = dims.key_heads * dims.key_dim
+    values = dims.value_heads * dims.value_dim
+    projections = hidden * (2 * keys + 2 * values + 2 * dims.value_heads) + values * hidden
+    return AttentionShape(
+        kind="linear",
+        num_heads=dims.value_heads,
+        num_kv_heads=dims.key_heads,
+        head_dim=dims.key_dim,
+        v_head_dim=dims.value_dim,
+        state_bytes_per_seq=dims.value_heads * dims.key_dim * dims.value_dim * element_bytes,
+        weights=projections + (2 * keys + values) * dims.conv,
+    )
+
+
+def kimi_delta(hidden: int, num_heads: int, head_dim: int, *, full_gate: bool) -> AttentionShape:
+    """Kimi Delta Attention (arXiv 2510.26692): q, k, v, out, decay and output gates per channel."""
+    width = num_heads * head_dim
+    low_rank = hidden * head_dim + head_dim * width
+    gate = hidden * width if full_gate else low_rank
+    return AttentionShape(
+        kind="linear",
+        num_heads=num_heads,
+        num_kv_heads=num_heads,
+        head_dim=head_dim,
+        v_head_dim=head_dim,
+        state_bytes_per_seq=num_heads * head_dim * head_dim * STATE_ELEMENT_BYTES,
+        weights=4 * hidden * width + low_rank + gate + hidden * num_heads,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MambaDims:
+    """Geometry of a Mamba-2 layer."""
+
+    num_heads: int
+    head_dim: int
+    groups: int
+    state: int
+    conv: int
+
+
+def mamba2(hidden: int, dims: MambaDims, element_bytes: int) -> AttentionShape:
+    """Mamba-2: in_proj to z, x, B, C, dt; state heads x head_dim x state."""
+    inner = dims.num_heads * dims.head_dim
+    mixed = inner + 2 * dims.groups * dims.state
+    return AttentionShape(
+        kind="linear",
+        num_heads=dims.num_heads,
+        num_kv_heads=dims.groups,
+        head_dim=dims.state,
+        v_head_dim=dims.head_dim,
+        state_bytes_per_seq=inner * dims.state * element_bytes,
+        weights=hidden * (inner + mixed + dims.num_heads) + inner * hidden + mixed * dims.conv,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class CompressedDims:
+    """Geometry shared by the layers of DeepSeek-V4."""
+
+    num_heads: int
+    head_dim: int
+    q_lora_rank: int
+    o_groups: int
+    o_lora_rank: int
+    window: int
+    index_heads: int
+    index_dim: int
+
+
+def compressed_attention(hidden: int, dims: CompressedDims, ratio: int) -> AttentionShape:
+    """One shared K=V head, kept whole in a local window and pooled `ratio` to 1 beyond it.
+
+    Weights follow DeepSeek-V4's low-rank Q, grouped low-rank output, pooling projections and, at
+    ratio 4, the indexer; summed over V4-Flash they give 284B total and 13B active, as its name
+    says. How engines lay the pooled cache out is not known here, so its bytes are None.
+    """
+    q = hidden * dims.q_lora_rank + dims.q_lora_rank * dims.num_heads * dims.head_dim
+    out = dims.num_heads * dims.head_dim * dims.o_lora_rank
+    out += dims.o_groups * dims.o_lora_rank * hidden
+    weights = q + hidden * dims.head_dim + out
+    overlap = 2 if ratio == 4 else 1
+    if ratio:
+        weights += 2 * hidden * dims.head_dim * overlap
+    if ratio == 4:
+        weights += dims.q_lora_rank * dims.index_heads * dims.index_dim
+        weights += hidden * dims.index_heads + 2 * hidden * dims.index_dim * overlap
+    entry = dims.head_dim * CACHE_ELEMENT_BYTES
+    return AttentionShape(
+        kind="compressed",
+        num_heads=dims.num_heads,
+        num_kv_heads=1,
+        head_dim=dims.head_dim,
+        v_head_dim=dims.head_dim,
+        window=None if ratio else dims.window,
+        kv_bytes_per_token_16bit=None if ratio else entry,
+        local_kv_bytes_per_seq=dims.window * entry if ratio else 0,
+        weights=weights,
+    )

@@ -1,0 +1,40 @@
+"""Multi-token-prediction layers that a config claims; a claim is not proof that tensors exist."""
+
+from collections.abc import Sequence
+
+from planner.arch.assemble import Layer, split_feed
+from planner.arch.fields import Fields
+from planner.arch.records import MtpShape
+
+_KEYS = (
+    "num_nextn_predict_layers",
+    "mtp_num_hidden_layers",
+    "num_mtp_modules",
+    "num_mtp_layers",
+    "mtp_num_layers",
+    "n_predict_layers",
+)
+
+
+def read_mtp(config: Fields, layers: Sequence[Layer], hidden: int) -> MtpShape:
+    """MTP layers as the config claims them.
+
+    One layer is a projection of the joined embedding and hidden state (2 h x h) and a full
+    attention layer with the feed-forward of the last layer; at Qwen3.6-27B this gives 0.425 B
+    weights, and with them the 27.32 B that its GGUF prints.
+    """
+    count = config.optional_int(*_KEYS, low=0, high=64) or 0
+    if not count:
+        return MtpShape(status="none")
+    mixers = [layer.mixer for layer in layers if layer.mixer and layer.mixer.kind != "linear"]
+    full = [m for m in mixers if m.window is None] or mixers
+    feeds = [layer.feed for layer in layers if layer.feed is not None]
+    dense, moe = split_feed(feeds[-1] if feeds else None)
+    base = 2 * hidden * hidden + (full[-1].weights if full else 0)
+    base += dense.weights if dense else 0
+    total = active = base
+    if moe is not None:
+        always = moe.shared_weights + moe.router_weights
+        total += always + moe.num_experts * moe.expert_weights
+        active += always + moe.top_k * moe.expert_weights
+    return MtpShape(status="claimed", layers=count, weights=total, active_weights=active)

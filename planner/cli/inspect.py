@@ -1,0 +1,201 @@
+"""`planner inspect MODEL`: what a model's files say about its shape, and what they leave open."""
+
+from __future__ import annotations
+
+import json
+import textwrap
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from planner.arch.records import AttentionShape, LayerGroup, ModelArch
+
+
+def command(
+    model: Annotated[
+        str,
+        typer.Argument(metavar="MODEL", help="Catalog name, hub id, config.json, folder or .gguf."),
+    ],
+    kv_dtype: Annotated[
+        str, typer.Option("--kv-dtype", metavar="NAME", help="Element type of the KV cache.")
+    ] = "bf16",
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
+) -> None:
+    """What a model's files say about its shape."""
+    from planner.arch.load import load_model  # noqa: PLC0415  # only this verb needs the readers
+
+    report = describe(load_model(model), kv_dtype)
+    if as_json:
+        print(json.dumps(report, indent=2))
+    else:
+        print("\n".join(page(report)))
+
+
+def describe(arch: ModelArch, kv_dtype: str) -> dict[str, Any]:
+    """The report as a mapping; scalars describe the full-attention group.
+
+    Raises:
+        InputError: the KV type is not known.
+    """
+    from planner.arch import weights  # noqa: PLC0415
+
+    scale = weights.kv_element_bytes(kv_dtype) / 2
+    per_token = weights.kv_bytes_per_token(arch, kv_dtype)
+    sized = weights.weight_bytes(arch, arch.native_format or _plain_format())
+    main = arch.main_attention if _has_cache(arch) else None
+    return {
+        "name": arch.name,
+        "source": arch.source,
+        "architecture": arch.architecture,
+        "hidden_size": arch.hidden_size,
+        "vocab_size": arch.vocab_size,
+        "num_layers": arch.num_layers,
+        "num_heads": main.num_heads if main else None,
+        "num_kv_heads": main.num_kv_heads if main else None,
+        "head_dim": main.head_dim if main else None,
+        "v_head_dim": main.v_head_dim if main else None,
+        "group_size": main.group_size if main else None,
+        "attention": main.kind if main else None,
+        "tied_embeddings": arch.tied_embeddings,
+        "max_position": arch.max_position,
+        "params_total": arch.params_total,
+        "params_active": arch.params_active,
+        "params_kind": arch.params_kind,
+        "kv_dtype": kv_dtype,
+        "kv_bytes_per_token": _whole(per_token),
+        "window_bytes_per_seq": _whole(arch.window_bytes_per_seq * scale),
+        "state_bytes_per_seq": arch.state_bytes_per_seq,
+        "mtp": {
+            "status": arch.mtp.status,
+            "layers": arch.mtp.layers,
+            "params_per_layer": arch.mtp.weights,
+        },
+        "weight_format": arch.native_format.name if arch.native_format else "bf16",
+        "bits_per_weight": arch.native_format.bits_per_weight if arch.native_format else 16.0,
+        "expert_bits": arch.native_format.expert_bits if arch.native_format else None,
+        "weight_bytes": round(sized.total),
+        "checkpoint_bytes": arch.checkpoint_bytes,
+        "groups": [_group(group, scale) for group in arch.groups],
+        "extra": dict(arch.extra),
+        "assumptions": list(arch.assumptions),
+        "warnings": list(arch.warnings),
+    }
+
+
+def _plain_format() -> Any:
+    from planner.arch.quant import weight_format  # noqa: PLC0415
+
+    return weight_format("bf16")
+
+
+def _has_cache(arch: ModelArch) -> bool:
+    return any(g.attention is not None and g.attention.kind != "linear" for g in arch.groups)
+
+
+def _whole(value: float | None) -> int | float | None:
+    if value is None:
+        return None
+    return int(value) if float(value).is_integer() else round(value, 3)
+
+
+def _group(group: LayerGroup, scale: float) -> dict[str, Any]:
+    mixer = group.attention
+    made: dict[str, Any] = {"name": group.name, "count": group.count}
+    if mixer is not None:
+        made |= _mixer(mixer, scale)
+    made["ffn_width"] = group.ffn_width or None
+    if group.moe is not None:
+        made["num_experts"] = group.moe.num_experts
+        made["top_k"] = group.moe.top_k
+        made["expert_width"] = group.moe.expert_width
+        made["expert_params"] = group.moe.expert_weights
+        made["shared_params"] = group.moe.shared_weights
+    return made
+
+
+def _mixer(mixer: AttentionShape, scale: float) -> dict[str, Any]:
+    per_token = mixer.kv_bytes_per_token_16bit
+    return {
+        "kind": mixer.kind,
+        "num_heads": mixer.num_heads,
+        "num_kv_heads": mixer.num_kv_heads,
+        "head_dim": mixer.head_dim,
+        "v_head_dim": mixer.v_head_dim,
+        "group_size": mixer.group_size,
+        "window": mixer.window,
+        "kv_bytes_per_token_per_layer": None if per_token is None else _whole(per_token * scale),
+        "state_bytes_per_seq_per_layer": mixer.state_bytes_per_seq,
+    }
+
+
+def page(report: dict[str, Any]) -> list[str]:
+    """The report as lines of a terminal page of 80 columns."""
+    lines = [f"{report['name']}  ({report['architecture']})"]
+    for label, text in _facts(report):
+        lines += _labelled(label, text)
+    lines.append("  layers")
+    lines += [f"    {_layer_line(group)}" for group in report["groups"]]
+    for label, key in (("assumed", "assumptions"), ("warning", "warnings")):
+        for text in report[key]:
+            lines += _labelled(label, text)
+    lines += _labelled("source", report["source"])
+    return [_printable(line) for line in lines]
+
+
+def _labelled(label: str, text: str) -> list[str]:
+    """A label and its text, wrapped beside it."""
+    return textwrap.wrap(text, 79, initial_indent=f"  {label:<13}", subsequent_indent=" " * 15) or [
+        f"  {label}"
+    ]
+
+
+def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
+    mtp = report["mtp"]
+    rule = "no rule known: use the engine's figure"
+    per_token = report["kv_bytes_per_token"]
+    kv_text = rule if per_token is None else f"{per_token:,} bytes a token"
+    facts = [
+        ("parameters", f"{_billions(report['params_total'])} total, "
+                       f"{_billions(report['params_active'])} read for one token"),
+        ("weights", f"{report['weight_bytes'] / 2**30:.1f} GiB as {report['weight_format']} "
+                    f"({report['bits_per_weight']:g} bits)"),
+        ("KV cache", f"{kv_text} at {report['kv_dtype']}"),
+    ]  # fmt: skip
+    if report["group_size"]:
+        heads = f"{report['num_heads']} heads on {report['num_kv_heads']}"
+        facts.insert(2, ("attention", f"G = {report['group_size']} ({heads}, head dim "
+                                      f"{report['head_dim']})"))  # fmt: skip
+    if report["window_bytes_per_seq"]:
+        facts.append(("windows", f"{report['window_bytes_per_seq'] / 2**20:.1f} MiB a sequence"))
+    if report["state_bytes_per_seq"]:
+        facts.append(("state", f"{report['state_bytes_per_seq'] / 2**20:.1f} MiB a sequence"))
+    layers = f"{mtp['layers']} layer(s), {mtp['status']}" if mtp["layers"] else "none"
+    facts.append(("MTP", layers))
+    return facts
+
+
+def _layer_line(group: dict[str, Any]) -> str:
+    parts = [f"{group['count']:>3} x {group['name']:<15}"]
+    if group.get("kind"):
+        parts.append(
+            f"{group['num_heads']}/{group['num_kv_heads']} heads of {group['head_dim']}"
+            + (f"/{group['v_head_dim']}" if group["v_head_dim"] != group["head_dim"] else "")
+        )
+    if group.get("window"):
+        parts.append(f"window {group['window']}")
+    if group.get("num_experts"):
+        parts.append(
+            f"{group['top_k']} of {group['num_experts']} experts x {group['expert_width']}"
+        )
+    if group["ffn_width"]:
+        parts.append(f"FFN {group['ffn_width']}")
+    return "  ".join(parts)
+
+
+def _billions(count: int) -> str:
+    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.0f} M"
+
+
+def _printable(line: str) -> str:
+    return "".join(c if c.isprintable() else "?" for c in line)
