@@ -125,11 +125,18 @@ def _form_shift(family: str, drafter_id: str) -> float:
     )
 
 
-@lru_cache(maxsize=1024)
-def _residuals(family: str) -> tuple[tuple[Observation, float], ...]:
-    """Published logit(a_1) minus what the prior alone expects there."""
+@dataclass(frozen=True, slots=True)
+class _Residuals:
+    """Published logit(a_1) minus what the prior alone expects there, by drafter and by target."""
+
+    by_drafter: dict[str, list[tuple[Observation, float]]]
+    by_target: dict[str, list[tuple[Observation, float]]]
+
+
+@lru_cache(maxsize=16)
+def _residuals(family: str) -> _Residuals:
     numbers = constants()
-    out = []
+    found = _Residuals({}, {})
     for row in observations(family):
         asked = AcceptanceQuery(
             family=family,
@@ -139,33 +146,36 @@ def _residuals(family: str) -> tuple[tuple[Observation, float], ...]:
             draft_len=row.draft_len,
             tree_nodes=row.nodes,
         )
-        out.append((row, row.logit_first - _expected(asked, numbers)))
-    return tuple(out)
+        entry = (row, row.logit_first - _expected(asked, numbers))
+        found.by_drafter.setdefault(row.drafter_key, []).append(entry)
+        for key in set(row.target_keys):
+            found.by_target.setdefault(key, []).append(entry)
+    return found
 
 
 def _pool(query: AcceptanceQuery, numbers: PriorConstants) -> tuple[float, float, str] | None:
     """(shift, weight, origins) of the published rows that speak about this drafter."""
-    pooling = numbers.pooling
-    by_origin: dict[str, list[float]] = {}
-    drafter = drafter_key(query.drafter_id)
-    targets = {target_key(query.target_name), base_key(query.target_name)} - {""}
+    pooling, residuals = numbers.pooling, _residuals(query.family)
+    levels: dict[Observation, tuple[float, float]] = {}
     same_target = pooling.get(f"same_target_{query.family}", pooling["same_target"])
-    for row, residual in _residuals(query.family):
+    for key in (target_key(query.target_name), base_key(query.target_name)):
+        for row, residual in residuals.by_target.get(key, ()) if key else ():
+            levels[row] = (same_target, residual)
+    drafter = drafter_key(query.drafter_id)
+    for row, residual in residuals.by_drafter.get(drafter, ()) if drafter else ():
+        levels[row] = (pooling["same_drafter"], residual)
+    by_origin: dict[str, list[float]] = {}
+    other = pooling["other_workload"]
+    for row, (level, residual) in levels.items():
         if row.origin in query.exclude_origins:
             continue
-        if drafter and row.drafter_key == drafter:
-            level = pooling["same_drafter"]
-        elif targets.intersection(row.target_keys):
-            level = same_target
-        else:
-            continue
-        level *= numbers.origin_weight.get(row.origin, 1.0)
-        near = 1.0 if row.workload == query.workload else pooling["other_workload"] ** 2
+        same = row.workload == query.workload
+        trust = level * numbers.origin_weight.get(row.origin, 1.0)
+        weight = trust * (1.0 if same else other**2)
         sums = by_origin.setdefault(row.origin, [0.0, 0.0, 0.0])
-        weight = near * level
         sums[0] += weight * residual
         sums[1] += weight
-        sums[2] = max(sums[2], level * (1.0 if near == 1.0 else pooling["other_workload"]))
+        sums[2] = max(sums[2], trust * (1.0 if same else other))
     total = sum(s[2] for s in by_origin.values())
     if total <= 0.0:
         return None

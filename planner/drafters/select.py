@@ -77,15 +77,14 @@ def _families(families: Sequence[str] | None) -> tuple[Family, ...]:
     return tuple(family for family in DRAFTERS if family in families)
 
 
-def _of_family(
-    arch: ModelArch, family: Family, engine: str | None
-) -> tuple[tuple[DrafterSpec, ...], str]:
+def known_drafters(
+    arch: ModelArch, family: Family, engine: str | None = None
+) -> tuple[tuple[DrafterSpec, ...], tuple[str, ...]]:
+    """(all published drafters of one family, best documented first; why others are left out)."""
     maker = DRAFTERS[family]
-    runs = dict(maker.facts().engines)
-    if engine is not None and engine not in runs:
-        return (), f"{engine} does not run {maker.facts().title} drafters"
     rows = _run_by([r for r in published_for(arch.name, arch.source) if r.family == family], engine)
-    specs, doubts = [], []
+    specs: list[DrafterSpec] = []
+    doubts: list[str] = []
     for row in ranked(rows, engine):
         doubt = row.doubt or _contradiction(arch, row)
         if doubt:
@@ -97,9 +96,22 @@ def _of_family(
             doubts.append(str(missing))
     if isinstance(maker, External):
         specs = [*_runnable(maker.siblings(arch), engine), *specs]
-    unique = tuple({spec.drafter_id: spec for spec in specs}.values())[:PER_FAMILY]
-    if unique:
-        return unique, ""
+    first: dict[str, DrafterSpec] = {}
+    for spec in specs:
+        first.setdefault(spec.drafter_id, spec)
+    return tuple(first.values()), tuple(doubts)
+
+
+def _of_family(
+    arch: ModelArch, family: Family, engine: str | None
+) -> tuple[tuple[DrafterSpec, ...], str]:
+    maker = DRAFTERS[family]
+    facts = maker.facts()
+    if engine is not None and engine not in dict(facts.engines):
+        return (), f"{engine} does not run {facts.title} drafters"
+    specs, doubts = known_drafters(arch, family, engine)
+    if specs:
+        return specs[:PER_FAMILY], ""
     reason = maker.applies(arch)
     if reason:
         return (), "; ".join([reason, *doubts])

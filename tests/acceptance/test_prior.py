@@ -60,12 +60,23 @@ def test_an_unknown_trained_length_widens_the_interval() -> None:
 
 
 def test_published_curves_of_the_same_drafter_move_the_prior_towards_them() -> None:
-    """DSpark Table 1: Qwen3-8B, HumanEval 5.52 at D=7, T=1."""
-    asked = {"workload": "code", "temperature": 1.0, "target_name": "Qwen/Qwen3-8B"}
-    known = tokens("dspark", drafter_id="deepseek-ai/dspark_qwen3_8b_block7", **asked)
-    blind = tokens("dspark", workload="code", temperature=1.0)
-    assert abs(known - 5.4) < abs(blind - 5.4) + 0.05
-    assert known == pytest.approx(5.4, abs=0.35)
+    """What is known of a drafter must tell more about it than the family alone."""
+    errors: dict[bool, list[float]] = {True: [], False: []}
+    for row in observations("eagle3"):
+        for named in (True, False):
+            asked = AcceptanceQuery(
+                "eagle3",
+                row.workload,
+                row.temperature,
+                drafter_id=row.drafter,
+                target_name=row.target if named else "",
+                draft_len=row.draft_len,
+                tree_nodes=row.nodes,
+                exclude_origins=frozenset() if named else frozenset({row.origin}),
+            )
+            predicted = prior(asked).tokens_per_round(row.draft_len)
+            errors[named].append(abs(math.log(predicted / row.tokens_per_round)))
+    assert np.median(errors[True]) < 0.75 * np.median(errors[False])
 
 
 def test_excluded_origins_are_not_looked_up() -> None:
@@ -108,10 +119,10 @@ def left_out(row: Observation) -> tuple[float, bool]:
 
 @pytest.mark.parametrize(
     ("family", "median"),
-    [("eagle3", 0.14), ("mtp", 0.10), ("dflash", 0.17), ("dspark", 0.14)],
+    [("eagle3", 0.14), ("mtp", 0.08), ("dflash", 0.17), ("dspark", 0.24)],
 )
 def test_leave_one_origin_out_error_and_coverage(family: str, median: float) -> None:
     results = [left_out(row) for row in observations(family)]
     errors, inside = zip(*results, strict=True)
     assert np.median(np.abs(errors)) <= median
-    assert np.mean(inside) >= 0.76
+    assert 0.76 <= np.mean(inside) <= 0.95
