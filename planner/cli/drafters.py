@@ -98,13 +98,14 @@ def _facts(row: dict[str, Any]) -> Table:
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
-    for label, key in (("training", "training"), ("added later", "retrofit")):
-        table.add_row(label, Text(row[key]))
+    if "applies" in row:
+        table.add_row("here", Text(plain(_here(row)), style="" if row["applies"] else "yellow"))
+    else:
+        table.add_row("training", Text(row["training"]))
+        table.add_row("added later", Text(row["retrofit"]))
     table.add_row("when", Text(row["when"]))
     table.add_row("when not", Text(row["when_not"]))
     table.add_row("engines", Text(_engines(row["engines"])))
-    if "applies" in row:
-        table.add_row("here", Text(plain(_here(row)), style="" if row["applies"] else "yellow"))
     return table
 
 

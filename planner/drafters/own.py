@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planner.arch.load import load_model
 from planner.arch.records import ModelArch
 from planner.drafters.own_config import DraftConfig, read_config
 from planner.drafters.records import DrafterSpec, Family
@@ -16,6 +17,8 @@ from planner.drafters.shapes import (
 from planner.errors import InputError
 
 MAX_LAYERS = 64
+MAX_PAD = 128
+"""Vocabulary sizes that differ by no more than this are one vocabulary, padded (llama.cpp)."""
 _QUANT_BITS = (("fp8", 8.5), ("nvfp4", 4.5), ("mxfp4", 4.25), ("int4", 4.5), ("w4a16", 4.5))
 
 
@@ -58,36 +61,79 @@ class _Own:
 
 
 def read_drafter(path: Path, arch: ModelArch) -> DrafterSpec:
-    """The drafter that a config.json, or a folder holding one, describes.
+    """The drafter that a config.json, a folder holding one, or a .gguf describes.
 
     Raises:
         InputError: unreadable, out of range, of an unknown form, or made for another target.
     """
+    if path.suffix.lower() == ".gguf":
+        return draft_model(load_model(str(path)), str(path), arch)
     config = read_config(path)
     form = _form(config)
-    own = _own(config, path)
-    return _FORMS[form](own, arch)
+    if form is None:
+        return draft_model(load_model(str(path)), str(path), arch)
+    return _FORMS[form](_own(config, path), arch)
 
 
-def _form(config: DraftConfig) -> str:
+def draft_model(draft: ModelArch, where: str, arch: ModelArch) -> DrafterSpec:
+    """A whole language model as external drafter.
+
+    Raises:
+        InputError: its vocabulary is not the target's.
+    """
+    if draft.vocab_size != arch.vocab_size and abs(draft.vocab_size - arch.vocab_size) > MAX_PAD:
+        raise InputError(
+            f"the draft model {where} has a vocabulary of {draft.vocab_size}, {arch.name} has "
+            f"{arch.vocab_size}: drafting needs the same tokens; choose a smaller model of the "
+            "target's own family"
+        )
+    mixer, head = draft.main_attention, draft.vocab_size * draft.hidden_size
+    fmt = draft.native_format
+    core_bits = fmt.bits_per_weight if fmt else BF16_BITS
+    head_bits = fmt.head_bits if fmt else BF16_BITS
+    outside = head if draft.tied_embeddings else 2 * head
+    core = max(0, draft.params_active - outside)
+    return DrafterSpec(
+        family="external",
+        drafter_id=where,
+        kind=draft.params_kind,
+        source=draft.source,
+        layers=draft.num_layers,
+        hidden_size=draft.hidden_size,
+        core_weights=core,
+        head_weights=head,
+        weight_bytes=draft.checkpoint_bytes
+        or int((draft.params_total - outside) * core_bits / 8 + outside * head_bits / 8),
+        core_bits=core_bits,
+        head_bits=head_bits,
+        kv_bytes_per_token=draft.kv_bytes_per_token or 0,
+        state_bytes_per_seq=draft.state_bytes_per_seq,
+        num_heads=mixer.num_heads,
+        num_kv_heads=mixer.num_kv_heads,
+        head_dim=mixer.head_dim,
+        max_position=draft.max_position,
+        routed_weights=sum(
+            g.count * g.moe.num_experts * g.moe.expert_weights for g in draft.groups if g.moe
+        ),
+        notes=(*draft.assumptions, *draft.warnings),
+    )
+
+
+def _form(config: DraftConfig) -> str | None:
+    """The form of drafter; None for a plain language model."""
     name = config.architecture
     projector = str(config.block_section.get("projector_type", "")).lower()
-    if "dspark" in name or projector == "dspark" or config.value("dspark_block_size"):
-        return "dspark"
-    if "dflash" in name or config.block_section:
-        return "dflash"
-    if "peagle" in name or "p_eagle" in name:
-        return "peagle"
-    if "eagle3" in name or config.value("draft_vocab_size", "truncated_vocab_size"):
-        return "eagle3"
-    if "eagle" in name:
-        return "eagle1"
-    if any(word in name for word in ("mtp", "nextn", "assistant")):
-        return "mtp"
-    raise InputError(
-        f"{config.where}: {name or 'no architecture'} is not a known form of drafter "
-        "(EAGLE, EAGLE-3, P-EAGLE, MTP, DFlash, DSpark)"
+    signs = (
+        ("dspark", "dspark" in name or projector == "dspark"),
+        ("dspark", config.value("dspark_block_size") is not None),
+        ("dflash", "dflash" in name or bool(config.block_section)),
+        ("peagle", "peagle" in name or "p_eagle" in name),
+        ("eagle3", "eagle3" in name),
+        ("eagle3", config.value("draft_vocab_size", "truncated_vocab_size") is not None),
+        ("eagle1", "eagle" in name),
+        ("mtp", any(word in name for word in ("mtp", "nextn", "assistant"))),
     )
+    return next((form for form, seen in signs if seen), None)
 
 
 def _own(config: DraftConfig, path: Path) -> _Own:

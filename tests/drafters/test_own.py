@@ -110,7 +110,6 @@ def test_a_drafter_of_another_target_is_refused(tmp_path: Path) -> None:
         {"num_hidden_layers": 10**6},
         {"intermediate_size": True},
         {"draft_vocab_size": 10**6},
-        {"architectures": ["LlamaForVideo"], "draft_vocab_size": None},
         {"transformer_layer_config": "x"},
     ],
 )
@@ -133,3 +132,27 @@ def test_missing_and_huge_configs(tmp_path: Path) -> None:
         file.truncate(MAX_BYTES + 1)
     with pytest.raises(InputError, match="larger"):
         read_drafter(tmp_path, LLAMA31_8B)
+
+
+def test_a_plain_model_is_an_external_drafter(tmp_path: Path) -> None:
+    """Llama-3.2-1B: 1,235,814,400 weights, 16 layers of 8 KV heads of 64."""
+    shape = {
+        "architectures": ["LlamaForCausalLM"],
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "intermediate_size": 8192,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "head_dim": 64,
+        "num_hidden_layers": 16,
+        "vocab_size": 128256,
+        "tie_word_embeddings": True,
+    }
+    (tmp_path / "config.json").write_text(json.dumps(shape))
+    (spec,) = drafters_for(LLAMA31_8B, drafter_path=str(tmp_path)).specs
+    assert spec.family == "external"
+    assert spec.core_weights + spec.head_weights == pytest.approx(1.2358e9, rel=0.001)
+    assert spec.weight_bytes == pytest.approx(2 * 1.2358e9, rel=0.001)
+    assert spec.kv_bytes_per_token == 32768
+    with pytest.raises(InputError, match="same tokens"):
+        drafters_for(QWEN3_8B, drafter_path=str(tmp_path))
