@@ -5,9 +5,11 @@ import math
 import numpy as np
 import pytest
 
-from planner.acceptance.constants import WORKLOADS, constants
+from planner.acceptance.constants import WORKLOADS, constants, family_decay
+from planner.acceptance.curve import geometric_tokens
 from planner.acceptance.prior import AcceptanceQuery, prior
 from planner.acceptance.published import Observation, observations
+from planner.workload.records import WORKLOAD_NAMES
 
 FAMILIES = ("external", "eagle3", "mtp", "dflash", "dspark")
 
@@ -38,6 +40,20 @@ def test_every_workload_class_has_its_numbers() -> None:
     numbers = constants()
     assert set(numbers.workload) == set(WORKLOADS)
     assert set(numbers.ngram.draft_share) == set(numbers.ngram.tokens_per_round) == set(WORKLOADS)
+
+
+def test_the_classes_are_those_of_the_workload_parser() -> None:
+    assert set(WORKLOADS) == set(WORKLOAD_NAMES) - {"random"}
+    assert {row.workload for f in FAMILIES for row in observations(f)} <= set(WORKLOADS)
+
+
+def test_published_rows_agree_with_their_own_inverse() -> None:
+    """logit_first is stored so that nothing is solved at start-up; it must give back E[L]."""
+    for family in FAMILIES:
+        for row in observations(family):
+            first = 1 / (1 + math.exp(-row.logit_first))
+            back = geometric_tokens(first, family_decay(family), row.draft_len, 0.98)
+            assert back == pytest.approx(row.tokens_per_round, rel=0.01) or first > 0.98
 
 
 def test_an_unknown_workload_word_counts_as_unknown() -> None:
