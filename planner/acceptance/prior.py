@@ -48,9 +48,15 @@ class AcceptanceQuery:
     """Published origins to leave out (to test the prior on them)."""
 
 
-@lru_cache(maxsize=8192)
 def prior(query: AcceptanceQuery) -> AcceptanceCurve:
     """The expected curve, with a spread that covers 80 % of published results it has not seen."""
+    if query.context_len is not None and context_left(query, constants()) == (1.0, True):
+        query = replace(query, context_len=None)
+    return _prior(query)
+
+
+@lru_cache(maxsize=8192)
+def _prior(query: AcceptanceQuery) -> AcceptanceCurve:
     numbers = constants()
     if query.family == "none":
         return AcceptanceCurve(0.0, 1.0, 0, 0.0, "derived", "no drafter")

@@ -60,7 +60,14 @@ class DrafterSpec:
     """Whether the weights ship with the target and follow its format."""
     parallel: bool = False
     """One pass drafts all D tokens although the family is sequential (P-EAGLE, PARD)."""
+    draft_len_step: int = 1
+    """Engines want D to be a multiple of this once D exceeds it (several MTP modules)."""
     notes: tuple[str, ...] = ()
+
+    @property
+    def is_template(self) -> bool:
+        """Whether no such drafter is published for the target: it would have to be trained."""
+        return self.drafter_id.startswith("template")
 
 
 @dataclass(frozen=True, slots=True)

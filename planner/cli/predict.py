@@ -1,0 +1,24 @@
+"""`planner predict [FILE|-]`: measured-style scenarios in, predictions out, line by line."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from planner.errors import InputError
+from planner.predict.stream import predict_stream
+
+
+def command(
+    file: Annotated[str, typer.Argument(help="JSON Lines file, or - for standard input.")] = "-",
+) -> None:
+    """Answer scenarios and single operations, one JSON object a line."""
+    if file == "-":
+        predict_stream(sys.stdin.buffer, sys.stdout)
+        return
+    path = Path(file)
+    if not path.is_file():
+        raise InputError(f"no such file: {file}; give a JSON Lines file or - for standard input")
+    with path.open("rb") as source:
+        predict_stream(source, sys.stdout)

@@ -1,0 +1,144 @@
+"""Memory of the fullest GPU, part by part, in bytes; arrays broadcast over batch, context and D."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from planner.arch.quant import kv_dtype_bytes
+from planner.arch.records import ModelArch, WeightFormat
+from planner.cost.constants import value
+from planner.cost.deployment import (
+    Deployment,
+    dense_weights,
+    expert_bits,
+    expert_weights,
+    split_groups,
+)
+from planner.cost.smooth import Floats, Num
+from planner.drafters.records import DrafterSpec
+
+MIB = 2.0**20
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Bytes on the fullest GPU, and on the host."""
+
+    weights: Floats
+    drafter_weights: Floats
+    kv: Floats
+    drafter_kv: Floats
+    recurrent_state: Floats
+    draft_buffers: Floats
+    activations: Floats
+    graph_pool: Floats
+    engine_reserve: Floats
+    host: Floats
+
+    @property
+    def total(self) -> Floats:
+        """Everything on the GPU."""
+        return np.asarray(self.fixed + self.kv + self.drafter_kv + self.recurrent_state)
+
+    @property
+    def fixed(self) -> Floats:
+        """What does not grow with the number of cached tokens."""
+        return np.asarray(
+            self.weights
+            + self.drafter_weights
+            + self.draft_buffers
+            + self.activations
+            + self.graph_pool
+            + self.engine_reserve
+        )
+
+
+def model_bytes(arch: ModelArch, fmt: WeightFormat) -> tuple[float, float, float]:
+    """(dense and head, routed experts, embedding) bytes of the stored model."""
+    head = arch.hidden_size * arch.vocab_size
+    embedding_bits = fmt.embedding_bits or fmt.head_bits
+    dense = (dense_weights(arch) * fmt.bits_per_weight + head * fmt.head_bits) / 8
+    experts = expert_weights(arch) * expert_bits(fmt) / 8
+    embedding = 0.0 if arch.tied_embeddings else head * embedding_bits / 8
+    if arch.checkpoint_bytes and arch.native_format and arch.native_format.name == fmt.name:
+        # The file's own sizes; parts that the shape does not explain (vision tower) go with dense.
+        dense += max(0.0, arch.checkpoint_bytes - dense - experts - embedding)
+    return dense, experts, embedding
+
+
+def kv_bytes(d: Deployment, batch: Num, context: Num) -> Floats:
+    """Target cache of one rank: growing layers, windows at their cap, compressed local parts."""
+    element = (kv_dtype_bytes(d.kv_dtype) or 2.0) / 2.0
+    growing = np.zeros(1)
+    for g in d.arch.groups:
+        shape = g.attention
+        if shape is None or shape.kind == "linear" or not shape.kv_bytes_per_token_16bit:
+            continue
+        tokens = np.minimum(np.asarray(context, float), shape.window or np.inf)
+        ranks = 1 if shape.kind != "gqa" else min(d.tp, max(1, shape.num_kv_heads))
+        growing = growing + g.count * shape.kv_bytes_per_token_16bit * tokens / ranks
+    local = sum(g.count * g.attention.local_kv_bytes_per_seq for g in d.arch.groups if g.attention)
+    share = np.asarray(batch, float) / d.attention_replicas / d.layer_split
+    return np.asarray(share * (growing + local) * element)
+
+
+def _activation_bytes(d: Deployment) -> float:
+    """Largest working set of one scheduled batch of prompt tokens."""
+    tokens = value("memory", d.engine, "scheduled_tokens")
+    width = max((g.ffn_width for g in d.arch.groups), default=0)
+    routed = max((g.moe.expert_width * g.moe.top_k for g in d.arch.groups if g.moe), default=0)
+    per_token = 2.0 * (4 * d.arch.hidden_size + 2 * max(width, routed)) / d.tp
+    logits = value("memory", d.engine, "logit_rows") * d.arch.vocab_size * 4.0 / d.tp
+    return tokens * per_token + logits
+
+
+def memory(
+    d: Deployment, spec: DrafterSpec | None, batch: Num, context: Num, draft_len: Num
+) -> Memory:
+    """Memory of the fullest rank. Sizes of weights and caches are exact arithmetic on the shapes;
+    activations, graph pool and reserve are the engine's constants (kinds in the constants file).
+    """
+    arch, fmt = d.arch, d.weights
+    dense, experts, embedding = model_bytes(arch, fmt)
+    if d.engine == "llama.cpp" and not arch.tied_embeddings:
+        embedding = 0.0  # llama.cpp leaves the token embedding in host memory
+    layer_share = d.offload.layer_share if d.offload else 0.0
+    expert_share = layer_share + (d.offload.expert_share if d.offload else 0.0)
+    ranks = float(d.tp * d.layer_split)
+    expert_ranks = float(max(d.tp * d.attention_replicas, d.expert_parallel) * d.layer_split)
+    held = (dense * (1 - layer_share) + embedding) / ranks + experts * max(
+        0.0, 1 - expert_share
+    ) / expert_ranks
+    drafts = np.asarray(draft_len, float) > 0
+    b, depth = np.asarray(batch, float), np.asarray(draft_len, float)
+    state = float(arch.state_bytes_per_seq) / d.tp / d.layer_split
+    buffers = b * (1.0 + depth) * arch.vocab_size * 4.0 / d.tp + b * state * depth
+    own_weights = spec.weight_bytes / d.tp if spec else 0.0
+    own_kv = (spec.kv_bytes_per_token if spec else 0) * b * np.asarray(context, float)
+    if spec and spec.window:
+        own_kv = spec.kv_bytes_per_token * b * np.minimum(context, float(spec.window))
+    return Memory(
+        weights=np.asarray(held),
+        drafter_weights=np.where(drafts, own_weights, 0.0),
+        kv=kv_bytes(d, batch, context),
+        drafter_kv=np.where(drafts, own_kv / d.tp, 0.0),
+        recurrent_state=np.asarray(b * state),
+        draft_buffers=np.where(drafts, buffers, 0.0),
+        activations=np.asarray(_activation_bytes(d)),
+        graph_pool=np.asarray(value("memory", d.engine, "graph_pool_mib") * MIB),
+        engine_reserve=np.asarray(value("memory", d.engine, "reserve_mib") * MIB),
+        host=np.asarray(dense * layer_share + experts * expert_share),
+    )
+
+
+def room(d: Deployment, max_vram_mib: float | None = None) -> float:
+    """Bytes of one GPU that may be used."""
+    capacity = d.device.vram_mib * MIB * value("memory", d.engine, "usable_share")
+    return min(capacity, max_vram_mib * MIB) if max_vram_mib else capacity
+
+
+def has_unknown_cache(arch: ModelArch) -> bool:
+    """Whether some layer's cache follows no known rule, so that the KV figure is a lower bound."""
+    full, window, _, _ = split_groups(arch)
+    groups = [g for g in (full, window) if g and g.attention]
+    return any(g.attention and g.attention.kv_bytes_per_token_16bit is None for g in groups)

@@ -1,0 +1,183 @@
+"""Answers to many lines at once: one vectorised evaluation for all of them."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from hwprofiles.errors import InputError
+from hwprofiles.provenance import weakest
+from planner.cost.interval import (
+    combined_log_sd,
+    fault_risk,
+    ratio_log_sd,
+    speedup_interval,
+    verdict,
+)
+from planner.cost.ledger import MIB, memory, room
+from planner.cost.round import Point, RoundCost, round_cost, speedup
+from planner.cost.smooth import Floats, stack, take
+from planner.cost.tiles import charges_at
+from planner.predict import operations
+from planner.predict.prepare import Expectation, Setup, circumstance, expectation, setup
+from planner.predict.scenario import Scenario, scenario
+
+Line = Mapping[str, Any]
+Answer = dict[str, Any]
+
+
+def _echo(line: Any, answer: Answer) -> Answer:
+    return {"id": line.get("id") if isinstance(line, Mapping) else None, **answer}
+
+
+Work = tuple[str, Any] | tuple[Scenario, Setup]
+
+
+def _read(line: Any) -> Work:
+    """(operation kind, its record) or (scenario, setup) of one line.
+
+    Raises:
+        InputError: the line cannot be answered.
+    """
+    if not isinstance(line, Mapping):
+        raise InputError("a line must be a JSON object")
+    if "op" in line:
+        return operations.prepare(line)
+    asked = scenario(line)
+    found = setup(asked.setup)
+    if isinstance(found, str):
+        raise InputError(found)
+    return asked, found
+
+
+def answer_lines(lines: Sequence[Any]) -> list[Answer]:
+    """One answer for each line, in order; a bad line gets an `error` and the rest goes on."""
+    answers: dict[int, Answer] = {}
+    rounds: list[tuple[int, Scenario, Setup]] = []
+    ops: dict[str, list[tuple[int, Any]]] = {}
+    for i, line in enumerate(lines):
+        try:
+            first, second = _read(line)
+        except InputError as error:
+            answers[i] = {"error": str(error)}
+            continue
+        if isinstance(first, str):
+            ops.setdefault(first, []).append((i, second))
+        else:
+            rounds.append((i, first, second))
+    for kind, items in ops.items():
+        seconds = operations.evaluate(kind, [record for _, record in items])
+        answers |= {i: answer for (i, _), answer in zip(items, seconds, strict=True)}
+    if rounds:
+        found = _rounds(rounds)
+        answers |= {i: answer for (i, _, _), answer in zip(rounds, found, strict=True)}
+    return [_echo(line, answers[i]) for i, line in enumerate(lines)]
+
+
+def _costs(
+    rounds: Sequence[tuple[int, Scenario, Setup]], expected: Sequence[Expectation]
+) -> tuple[RoundCost, Floats]:
+    """(costs, E[L] over drafted rounds) of all lines."""
+    unique: dict[int, int] = {}
+    kept: list[Setup] = []
+    where = np.empty(len(rounds), np.intp)
+    for n, (_, _, found) in enumerate(rounds):
+        position = unique.setdefault(id(found), len(kept))
+        if position == len(kept):
+            kept.append(found)
+        where[n] = position
+    coefficients = take(stack([s.coefficients for s in kept]), where)
+    columns = np.stack([s.tiles.columns for s in kept], axis=1)[:, where]
+    asked = [s for _, s, _ in rounds]
+    replicas = np.array([f.deployment.attention_replicas for _, _, f in rounds], float)
+    drafted = np.array([e.drafted_len for e in expected])
+    is_tree = np.array([s.tree_nodes is not None for s in asked])
+    rows = np.where(is_tree, [s.rows for s in asked], 1.0 + drafted)
+    point = Point(
+        batch=np.array([s.batch for s in asked], float) / replicas,
+        draft_len=drafted,
+        rows=rows,
+        context=np.array([s.context_len for s in asked], float),
+        branches=np.array([s.branches for s in asked]),
+    )
+    cost = round_cost(
+        coefficients, point, charges_at(columns, np.ones(len(asked))), charges_at(columns, rows)
+    )
+    return cost, np.array([e.tokens_drafted for e in expected])
+
+
+def _rounds(rounds: Sequence[tuple[int, Scenario, Setup]]) -> list[Answer]:
+    expected = [expectation(f.spec, f.deployment.arch.name, s) for _, s, f in rounds]
+    cost, tokens = _costs(rounds, expected)
+    share = np.array([e.draft_share for e in expected])
+    lookup = np.array([f.work.lookup_fraction for _, _, f in rounds])
+    gain = speedup(tokens, cost.ratio, share, lookup)
+    columns = (
+        cost.ratio.tolist(),
+        gain.tolist(),
+        cost.target_s.tolist(),
+        cost.draft_s.tolist(),
+        cost.verify_s.tolist(),
+    )
+    needs = _needs(rounds)
+    answers = []
+    for n, (_, asked, found) in enumerate(rounds):
+        numbers = (*(c[n] for c in columns), needs[n])
+        answers.append(_answer(asked, found, expected[n], numbers))
+    return answers
+
+
+def _needs(rounds: Sequence[tuple[int, Scenario, Setup]]) -> list[float]:
+    """Bytes on the fullest GPU, one evaluation for each setup."""
+    groups: dict[int, list[int]] = {}
+    for n, (_, _, found) in enumerate(rounds):
+        groups.setdefault(id(found), []).append(n)
+    needs = [0.0] * len(rounds)
+    for members in groups.values():
+        found = rounds[members[0]][2]
+        asked = [rounds[n][1] for n in members]
+        used = memory(
+            found.deployment,
+            found.spec,
+            np.array([s.batch for s in asked], float),
+            np.array([s.context_len for s in asked], float),
+            np.array([s.rows - 1.0 for s in asked]),
+        )
+        for n, total in zip(members, used.total.tolist(), strict=True):
+            needs[n] = total
+    return needs
+
+
+def _answer(
+    asked: Scenario, found: Setup, expected: Expectation, numbers: tuple[float, ...]
+) -> Answer:
+    ratio, gain, target_s, draft_s, verify_s, need = numbers
+    off = asked.draft_len == 0
+    at = circumstance(found, asked)
+    spread = 0.0 if off else combined_log_sd(ratio_log_sd(at), expected.log_sd)
+    low, high = (1.0, 1.0) if off else speedup_interval(gain, spread)
+    said = "neutral" if off else verdict(gain, spread, fault_risk(at))
+    d = found.deployment
+    fits = need <= room(d)
+    tokens = expected.draft_share * expected.tokens_drafted + 1.0 - expected.draft_share
+    return {
+        "speedup": gain,
+        "speedup_lo": low,
+        "speedup_hi": high,
+        "round_cost_ratio": ratio,
+        "tokens_per_round": tokens,
+        "draft_share": expected.draft_share,
+        "t_target_s": target_s,
+        "t_draft_s": draft_s,
+        "t_verify_s": verify_s,
+        "baseline_tok_s": asked.batch / target_s,
+        "spec_tok_s": asked.batch / target_s * gain,
+        "fits": fits,
+        "num_gpus_used": d.num_gpus,
+        "vram_mib": need / MIB,
+        "verdict": said,
+        "sure": off or low > 1.0 or high < 1.0,
+        "provenance": weakest([found.kind, expected.kind]),
+        "reasons": list(found.reasons),
+        "warnings": [*asked.warnings, *found.warnings],
+    }

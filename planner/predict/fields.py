@@ -1,0 +1,45 @@
+"""Fields of a `predict` line, checked one by one; unknown keys are the caller's to list."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from hwprofiles.errors import InputError
+
+MAX_COUNT = 10**12
+
+
+def text(line: Mapping[str, Any], key: str, default: str | None = None) -> str:
+    """A text field; `default` where it is absent or null."""
+    value = line.get(key)
+    if value is None:
+        if default is None:
+            raise InputError(f"field {key!r} is required")
+        return default
+    if not isinstance(value, str):
+        raise InputError(f"field {key!r} must be text, not {type(value).__name__}")
+    return value
+
+
+def number(
+    line: Mapping[str, Any], key: str, default: float | None = None, low: float = 0.0
+) -> float | None:
+    """A finite number >= low; `default` where it is absent or null."""
+    value = line.get(key)
+    if value is None:
+        return default
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise InputError(f"field {key!r} must be a finite number, not {str(value)[:40]!r}")
+    if not low <= value <= MAX_COUNT:
+        raise InputError(f"field {key!r} is {value:g}; it must lie in {low:g}..{MAX_COUNT:g}")
+    return float(value)
+
+
+def integer(line: Mapping[str, Any], key: str, default: int | None = None, low: int = 1) -> int:
+    """A whole number >= low (an integral float is one); `default` where absent or null."""
+    value = number(line, key, None if default is None else float(default), float(low))
+    if value is None:
+        raise InputError(f"field {key!r} is required")
+    if value != int(value):
+        raise InputError(f"field {key!r} must be a whole number, not {value:g}")
+    return int(value)

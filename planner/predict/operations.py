@@ -1,0 +1,240 @@
+"""Single operations (`op` lines of `planner predict`), for checking the laws against silicon.
+
+Lines of one kind are evaluated together: each becomes a record, the records are stacked, and one
+vectorised call answers all of them.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+
+from hwprofiles.device import Device, load_device
+from hwprofiles.errors import InputError, MissingFact
+from hwprofiles.links import all_reduce_seconds
+from hwprofiles.load import load_link
+from hwprofiles.lookup import find_gpu
+from planner.arch.quant import kv_dtype_bytes
+from planner.cost.attention import AttentionKernel, AttentionWork, attention_seconds
+from planner.cost.card import Card
+from planner.cost.deployment import card_of, half_flops
+from planner.cost.gemm import GemmKernel, GemmWork, gemm_seconds
+from planner.cost.kernels import (
+    attention_kernel,
+    attention_kernel_named,
+    gemm_kernel,
+    moe_kernel,
+)
+from planner.cost.moe import MoeKernel, MoeWork, moe_seconds, power_law_loads
+from planner.cost.smooth import stack
+from planner.predict.fields import integer, text
+from planner.tile.ladder import charge
+from planner.tile.lookup import AttentionQuery, find_path, keeps_split_kv
+
+Line = Mapping[str, Any]
+Prepared = tuple[Any, ...]
+
+HALF_WIDTH = {"decode_attention": 0.30, "gemm": 0.25, "moe": 0.40, "all_reduce": 0.30}
+"""80 % half-widths of log(seconds), from the residuals on A100, H100 and L40S tables."""
+
+_GEMM_PEAK = {
+    "bf16": ("bf16",),
+    "fp16": ("bf16", "fp16"),
+    "fp8": ("fp8",),
+    "fp8_block": ("fp8",),
+    "int4": ("bf16", "fp16"),
+    "int8": ("bf16", "fp16"),
+    "w4a16_mxfp4": ("bf16", "fp16"),
+    "nvfp4": ("fp4", "fp8"),
+}
+
+
+@lru_cache(maxsize=256)
+def _device(name: str) -> Device:
+    return load_device(find_gpu(name, own_files=False).gpu_id)
+
+
+@lru_cache(maxsize=256)
+def _card(name: str) -> Card:
+    return card_of(_device(name), 1.0)
+
+
+def _peak(device: Device, dtype: str) -> float:
+    names = _GEMM_PEAK.get(dtype)
+    if names is None:
+        raise InputError(f"dtype {dtype!r} is not one of {', '.join(_GEMM_PEAK)}")
+    for name in names:
+        if rate := device.flops.get(name):  # type: ignore[call-overload]
+            return float(rate)
+    return half_flops(device)
+
+
+@lru_cache(maxsize=65536)
+def _tiles(query: AttentionQuery, q_len: int) -> tuple[float, float, float, str]:
+    """(kv_passes, rows_charged, split_kv, path_id)."""
+    path = find_path(query, q_len)
+    tiles = charge(path, query.head_dim, query.group_size, q_len)
+    split = keeps_split_kv(path, query, q_len)
+    return float(tiles.kv_passes), float(tiles.rows_charged), float(split), path.path_id
+
+
+def _attention(line: Line) -> Prepared:
+    gpu, engine = text(line, "gpu"), text(line, "engine", "vllm")
+    kernel = text(line, "kernel", "") or None
+    dtype = text(line, "kv_dtype", "bf16")
+    heads, kv_heads = integer(line, "num_heads"), integer(line, "num_kv_heads")
+    dim, q_len = integer(line, "head_dim"), integer(line, "q_len", 1)
+    if heads % kv_heads:
+        raise InputError(f"num_heads {heads} is not a multiple of num_kv_heads {kv_heads}")
+    element_bytes = kv_dtype_bytes(dtype)
+    if element_bytes is None:
+        raise InputError(f"kv_dtype {dtype!r} is not known")
+    group = heads // kv_heads
+    capability = _device(gpu).compute_capability or "none"
+    query = AttentionQuery(engine, capability, "gqa", dim, group, dtype)
+    passes, rows, split, path_id = _tiles(query, q_len)
+    named = attention_kernel_named(kernel, dtype) if kernel else None
+    work = AttentionWork(
+        batch=integer(line, "batch"),
+        q_len=q_len,
+        kv_len=integer(line, "kv_len"),
+        num_heads=heads,
+        num_kv_heads=kv_heads,
+        kv_width=2 * dim,
+        head_dim=dim,
+        kv_element_bytes=element_bytes,
+        kv_passes=passes,
+        rows_charged=rows,
+        split_kv=split,
+    )
+    return _card(gpu), named or attention_kernel(path_id, dtype), work
+
+
+def _attention_seconds(rows: Sequence[Prepared]) -> Any:
+    cards: list[Card] = [r[0] for r in rows]
+    kernels: list[AttentionKernel] = [r[1] for r in rows]
+    works: list[AttentionWork] = [r[2] for r in rows]
+    floor, body = attention_seconds(stack(cards), stack(kernels), stack(works), warm=True)
+    return floor + body
+
+
+def _gemm(line: Line) -> Prepared:
+    gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
+    kernel = gemm_kernel(text(line, "engine", "vllm"), text(line, "kernel", "") or None, dtype)
+    peak = _peak(_device(gpu), dtype)
+    m, n, k = (integer(line, key) for key in ("m", "n", "k"))
+    return _card(gpu), kernel, GemmWork(m, n, k, peak)
+
+
+def _gemm_seconds(rows: Sequence[Prepared]) -> Any:
+    cards: list[Card] = [r[0] for r in rows]
+    kernels: list[GemmKernel] = [r[1] for r in rows]
+    works: list[GemmWork] = [r[2] for r in rows]
+    return gemm_seconds(stack(cards), stack(kernels), stack(works), warm=True)
+
+
+@lru_cache(maxsize=65536)
+def expert_loads(
+    tokens: int, num_experts: int, top_k: int, distribution: str, ep: int
+) -> tuple[float, float, float]:
+    """(experts touched, assignments, row-block excess) on the fullest of `ep` ranks."""
+    if distribution.startswith("power_law"):
+        exponent = float(distribution.rpartition("_")[2])
+        loads = power_law_loads(tokens, num_experts, top_k, exponent)
+    else:
+        touched = min(num_experts, tokens * top_k)
+        loads = np.zeros(num_experts)
+        loads[:touched] = tokens * top_k / touched
+    ranks = [loads[i::ep] for i in range(ep)]
+    local = max(ranks, key=lambda x: float(x.sum()))
+    local = local[local > 0]
+    if not local.size:
+        return 1.0, 1.0, 1.0
+    mean = float(local.mean())
+    height = next(h for h in (16, 32, 64, 128, 1 << 62) if mean <= h or h == 128)
+    even = max(float(local.size), float(np.ceil(local.sum() / height)))
+    return float(local.size), float(local.sum()), float(np.ceil(local / height).sum()) / even
+
+
+def _moe(line: Line) -> Prepared:
+    gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
+    kernel, gated = moe_kernel(
+        text(line, "engine", "vllm"), text(line, "kernel", "") or None, dtype
+    )
+    tp, ep = integer(line, "tp", 1), integer(line, "ep", 1)
+    tokens, experts = integer(line, "num_tokens"), integer(line, "num_experts")
+    top_k = integer(line, "topk")
+    if top_k > experts or ep > experts:
+        raise InputError(f"topk {top_k} and ep {ep} must not exceed num_experts {experts}")
+    touched, assigned, excess = expert_loads(
+        tokens, experts, top_k, text(line, "distribution", "balanced"), ep
+    )
+    work = MoeWork(
+        num_tokens=tokens,
+        hidden=integer(line, "hidden"),
+        inter=integer(line, "inter") / tp,
+        local_experts=experts / ep,
+        touched=touched,
+        assignments=assigned,
+        row_blocks_scale=excess,
+        gated=gated,
+        peak_flops=_peak(_device(gpu), dtype),
+    )
+    return _card(gpu), kernel, work
+
+
+def _moe_seconds(rows: Sequence[Prepared]) -> Any:
+    cards: list[Card] = [r[0] for r in rows]
+    kernels: list[MoeKernel] = [r[1] for r in rows]
+    works: list[MoeWork] = [r[2] for r in rows]
+    return moe_seconds(stack(cards), stack(kernels), stack(works), warm=True)
+
+
+def _all_reduce(line: Line) -> Prepared:
+    device = _device(text(line, "gpu"))
+    if device.link_id is None:
+        raise MissingFact(f"no link between several {device.name} is known")
+    ranks, num_bytes = integer(line, "num_gpus"), integer(line, "bytes")
+    return (float(all_reduce_seconds(load_link(device.link_id), ranks, num_bytes)),)
+
+
+def _all_reduce_seconds(rows: Sequence[Prepared]) -> Any:
+    return np.array([r[0] for r in rows])
+
+
+_PREPARE: dict[str, Callable[[Line], Prepared]] = {
+    "decode_attention": _attention,
+    "gemm": _gemm,
+    "moe": _moe,
+    "all_reduce": _all_reduce,
+}
+_EVALUATE: dict[str, Callable[[Sequence[Prepared]], Any]] = {
+    "decode_attention": _attention_seconds,
+    "gemm": _gemm_seconds,
+    "moe": _moe_seconds,
+    "all_reduce": _all_reduce_seconds,
+}
+OPERATIONS = tuple(_PREPARE)
+
+
+def prepare(line: Line) -> tuple[str, Prepared]:
+    """(kind, record) of one operation line.
+
+    Raises:
+        InputError: unknown operation, or a field is absent or impossible.
+    """
+    kind = text(line, "op")
+    if kind not in _PREPARE:
+        raise InputError(f"op {kind!r} is not one of {', '.join(OPERATIONS)}")
+    return kind, _PREPARE[kind](line)
+
+
+def evaluate(kind: str, rows: Sequence[Prepared]) -> list[dict[str, Any]]:
+    """Answers of prepared lines of one kind: seconds with an 80 % interval."""
+    seconds = np.asarray(_EVALUATE[kind](rows), float)
+    wide = float(np.exp(HALF_WIDTH[kind]))
+    return [
+        {"seconds": s, "lo": s / wide, "hi": s * wide, "provenance": "fitted"}
+        for s in seconds.tolist()
+    ]

@@ -1,0 +1,182 @@
+"""From a scenario to what the vectorised evaluation needs; everything that repeats is kept."""
+
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hwprofiles.errors import InputError
+from hwprofiles.provenance import Kind, weakest
+from planner.acceptance.constants import family_decay
+from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
+from planner.acceptance.prior import AcceptanceQuery, prior
+from planner.cost.deployment import Deployment, round_coefficients
+from planner.cost.interval import Circumstance
+from planner.cost.ledger import has_unknown_cache
+from planner.cost.round import RoundCoefficients
+from planner.cost.tiles import DeploymentTiles, deployment_tiles
+from planner.drafters.records import DrafterSpec, DraftWork
+from planner.drafters.registry import family_of, work_of
+from planner.drafters.select import drafters_for
+from planner.predict.scenario import Scenario, SetupKey
+from planner.search.setup import Placement, default_engine, engine_of, machine_of, place, target_of
+from planner.workload.parse import parse_workload
+from planner.workload.records import Workload
+
+POSITIONS_LOG_SD = 0.05
+"""Spread of log E[L] when a caller states survival by position without counts (assumed)."""
+NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Setup:
+    """A deployment with its drafter, ready to be evaluated."""
+
+    placement: Placement
+    coefficients: RoundCoefficients
+    tiles: DeploymentTiles
+    spec: DrafterSpec | None
+    work: DraftWork
+    kind: Kind
+    reasons: tuple[str, ...]
+    warnings: tuple[str, ...]
+
+    @property
+    def deployment(self) -> Deployment:
+        """The placed target."""
+        return self.placement.deployment
+
+
+def _spec(key: SetupKey, d: Deployment) -> tuple[DrafterSpec | None, tuple[str, ...]]:
+    """(drafter, reasons against it)."""
+    if key.drafter == "none":
+        return None, ()
+    choice = drafters_for(
+        d.arch, families=(key.drafter,), drafter_id=key.drafter_id, engine=d.engine
+    )
+    family = family_of(key.drafter)
+    reasons: tuple[str, ...] = ()
+    if choice.specs:
+        spec = choice.specs[0]
+    else:
+        why = choice.not_applicable.get(key.drafter, "no drafter of this family is known")
+        reasons = (f"{key.drafter}: {why}; sizes of the family's usual form are used",)
+        spec = family.template(d.arch)
+    return family.in_format(spec, d.weights), reasons
+
+
+def _card_kind(d: Deployment) -> Kind:
+    kinds = d.device.kinds
+    named = ("dram_bytes_per_s", "sm_count", "clock_hz")
+    return weakest([kinds.get(k, "datasheet") for k in named] + [d.arch.params_kind, "fitted"])
+
+
+@lru_cache(maxsize=8192)
+def setup(key: SetupKey) -> Setup | str:
+    """The setup, or the message of the error that its inputs give."""
+    try:
+        return _setup(key)
+    except InputError as error:
+        return str(error)
+
+
+def _setup(key: SetupKey) -> Setup:
+    # A line is data from a stranger: it names models and cards, never files.
+    target = target_of(key.model, key.quant, key.kv_dtype, gpu=key.gpu, own_files=False)
+    machine = machine_of(key.gpu, key.host, own_files=False)
+    stated = engine_of(key.engine)
+    engine = stated or (default_engine(target.weights, machine.device), None)
+    if engine[0] == "vllm" and target.weights.family == "gguf" and stated is None:
+        engine = ("llama.cpp", None)
+    placement = place(target, machine, engine, key.wanted)
+    d = placement.deployment
+    spec, against = _spec(key, d)
+    work = work_of(spec) if spec else NO_WORK
+    tiles, notes = deployment_tiles(d)
+    warnings = [*target.assumptions, *machine.notes, *notes]
+    if has_unknown_cache(d.arch):
+        warnings.append("no rule is known for part of this model's cache: memory is a lower bound")
+    return Setup(
+        placement=placement,
+        coefficients=round_coefficients(d, spec, work),
+        tiles=tiles,
+        spec=spec,
+        work=work,
+        kind=weakest([_card_kind(d), spec.kind if spec else "fitted"]),
+        reasons=(*placement.reasons, *against),
+        warnings=tuple(warnings),
+    )
+
+
+@lru_cache(maxsize=4096)
+def _workload(text: str | None) -> Workload:
+    return parse_workload(text)
+
+
+def _curve(spec: DrafterSpec, target: str, s: Scenario) -> AcceptanceCurve:
+    if s.positions is not None:
+        decay = family_decay(spec.family)
+        return curve_from_positions(s.positions, decay=decay, log_sd=POSITIONS_LOG_SD)
+    workload = _workload(s.workload)
+    temperature = s.temperature if s.temperature is not None else workload.temperature
+    return prior(
+        AcceptanceQuery(
+            family=spec.family,
+            workload=workload.name,
+            temperature=temperature,
+            thinking=bool(workload.thinking),
+            drafter_id=spec.drafter_id,
+            target_name=target,
+            draft_len=s.draft_len if s.tree_nodes else None,
+            context_len=s.context_len,
+            drafter_max_position=spec.max_position,
+            tree_nodes=s.tree_nodes,
+            max_draft_len=spec.max_draft_len,
+        )
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Expectation:
+    """Acceptance at one D."""
+
+    tokens_drafted: float
+    """E[L] over drafted rounds."""
+    draft_share: float
+    drafted_len: float
+    """Mean drafted length of a drafted round."""
+    log_sd: float
+    kind: Kind
+
+
+@lru_cache(maxsize=65536)
+def _at(curve: AcceptanceCurve, draft_len: int) -> tuple[float, float, float]:
+    """(E[L] over drafted rounds, mean drafted length, spread of log E[L])."""
+    tokens = float(curve.tokens_per_drafted_round(draft_len))
+    return tokens, float(curve.drafted_len(draft_len)), curve.log_sd_at(draft_len)
+
+
+def expectation(spec: DrafterSpec | None, target: str, s: Scenario) -> Expectation:
+    """What acceptance to count with: the stated one, else the prior."""
+    if spec is None:
+        return Expectation(1.0, 1.0, 0.0, 0.0, "derived")
+    curve = _curve(spec, target, s)
+    share = s.draft_share if s.draft_share is not None else curve.draft_share
+    tokens, drafted, log_sd = _at(curve, s.draft_len)
+    if s.tokens_per_round is None:
+        return Expectation(tokens, share, drafted, log_sd, curve.kind)
+    # A stated E[L] is the mean over all rounds; the drafted rounds must have given the excess.
+    told = max(1.0, s.tokens_per_round)
+    if s.draft_share is None and curve.draft_share == 1.0:
+        share = 1.0
+    tokens = 1.0 + (told - 1.0) / max(share, 1e-3)
+    if tokens > 1.0 + s.draft_len:
+        share = min(1.0, (told - 1.0) / max(1, s.draft_len))
+        tokens = 1.0 + (told - 1.0) / max(share, 1e-3)
+    return Expectation(tokens, share, drafted, 0.0, "measured")
+
+
+def circumstance(found: Setup, s: Scenario) -> Circumstance:
+    """What decides how well R is known for this line."""
+    d = found.deployment
+    return Circumstance(
+        d.engine, d.arch.is_moe, s.batch, d.tp, d.offload is not None, s.context_len
+    )

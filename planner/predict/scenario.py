@@ -1,0 +1,225 @@
+"""One `predict` line, checked and put into the planner's words."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from hwprofiles.errors import InputError
+from planner.drafters.records import FAMILIES, Family
+from planner.predict.fields import integer, number, text
+from planner.search.setup import Wanted
+
+KNOWN = frozenset(
+    [
+        "id",
+        "model",
+        "quant",
+        "kv_dtype",
+        "gpu",
+        "num_gpus",
+        "tp",
+        "ep",
+        "dp_attention",
+        "host",
+        "engine",
+        "engine_version",
+        "drafter",
+        "drafter_id",
+        "draft_len",
+        "tree",
+        "batch",
+        "context_len",
+        "workload",
+        "temperature",
+        "tokens_per_round",
+        "draft_share",
+        "power_limit_w",
+        "offload",
+        "acceptance",
+    ]
+)
+TREE_KEYS = ("depth", "steps", "topk", "verify_tokens", "ddtree_budget")
+DEFAULT_CONTEXT = 1024
+"""Context of a line that states none: short prompts, as most published measurements use."""
+
+
+@dataclass(frozen=True, slots=True)
+class SetupKey:
+    """What lines must share to share a deployment and a drafter."""
+
+    model: str
+    quant: str | None
+    kv_dtype: str | None
+    gpu: str
+    host: str | None
+    engine: str | None
+    drafter: Family
+    drafter_id: str | None
+    wanted: Wanted
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """One line."""
+
+    setup: SetupKey
+    draft_len: int
+    rows: float
+    """Verified tokens of a sequence: 1 + D, or the nodes of a tree with its root."""
+    branches: float
+    tree_nodes: int | None
+    batch: int
+    context_len: int
+    workload: str | None
+    temperature: float | None
+    tokens_per_round: float | None
+    draft_share: float | None
+    positions: tuple[float, ...] | None
+    """Measured survival by position, where the line carries it."""
+    warnings: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Tree:
+    """A draft tree: levels, verified nodes (root included) and rows of one draft pass."""
+
+    depth: int
+    rows: float
+    branches: float
+
+
+def _tree(line: Mapping[str, Any], draft_len: int | None) -> Tree | None:
+    raw = line.get("tree")
+    if raw is None:
+        return None
+    if not isinstance(raw, Mapping):
+        raise InputError("field 'tree' must be an object with depth|steps, topk, verify_tokens")
+    values = {k: integer(raw, k, 0, 0) for k in TREE_KEYS}
+    topk = max(1, values["topk"])
+    nodes = values["verify_tokens"] or values["ddtree_budget"]
+    depth = values["depth"] or values["steps"] or draft_len or 0
+    if not depth and not nodes:
+        return None
+    if not depth:
+        depth = min(16, max(1, round(nodes**0.5) + 2))
+    rows = float(nodes or 1 + depth * topk)
+    return Tree(depth, max(rows, 2.0), float(topk))
+
+
+def _positions(line: Mapping[str, Any]) -> tuple[float, ...] | None:
+    raw = line.get("acceptance")
+    if raw is None:
+        return None
+    if isinstance(raw, Mapping):
+        raw = raw.get("positions")
+    if not isinstance(raw, list) or not 0 < len(raw) <= 128:
+        raise InputError(
+            "field 'acceptance' must be a list of survival shares by position (or an object with "
+            "'positions'); a file goes to recommend --acceptance"
+        )
+    shares = tuple(number({"share": x}, "share", 0.0) or 0.0 for x in raw)
+    if any(x > 1.0 for x in shares) or any(b > a for a, b in pairwise(shares)):
+        raise InputError("acceptance by position must lie in 0..1 and never rise")
+    return shares
+
+
+def _family(line: Mapping[str, Any]) -> Family:
+    name = text(line, "drafter", "none").strip().lower()
+    for family in FAMILIES:
+        if family == name:
+            return family
+    raise InputError(f"drafter {name!r} is not one of {', '.join(FAMILIES)}")
+
+
+def _optional(line: Mapping[str, Any], key: str) -> int | None:
+    return integer(line, key) if line.get(key) is not None else None
+
+
+def _offload(line: Mapping[str, Any]) -> str | None:
+    raw = line.get("offload")
+    if raw is None or raw is False:
+        return None
+    if isinstance(raw, Mapping):
+        for key in ("experts", "layers"):
+            if raw.get(key) is not None:
+                return f"{key}={integer(raw, key, None, 0)}"
+    return text(line, "offload")
+
+
+def _engine(line: Mapping[str, Any]) -> str | None:
+    name = text(line, "engine", "")
+    version = text(line, "engine_version", "")
+    return f"{name}=={version}" if name and version else name or None
+
+
+def scenario(line: Mapping[str, Any]) -> Scenario:
+    """The line in the planner's words.
+
+    Raises:
+        InputError: a field is absent, of the wrong type or impossible.
+    """
+    draft_len = _optional_len(line)
+    tree = _tree(line, draft_len)
+    family = _family(line)
+    if tree is not None:
+        draft_len = tree.depth
+    if draft_len is None:
+        draft_len = 0 if family == "none" else 3
+    if family == "none" or draft_len == 0:
+        family, draft_len, tree = "none", 0, None
+    batch = integer(line, "batch", 1)
+    context = integer(line, "context_len", DEFAULT_CONTEXT)
+    told = number(line, "tokens_per_round", None, 0.0)
+    share = number(line, "draft_share", None, 0.0)
+    if share is not None and share > 1.0:
+        raise InputError(f"draft_share {share:g} must lie in 0..1")
+    num_gpus, offload = _optional(line, "num_gpus"), _offload(line)
+    # Lines that differ only in batch and context share a setup unless these decide the placement.
+    placed = num_gpus is not None and offload is None
+    wanted = Wanted(
+        num_gpus=num_gpus,
+        tp=_optional(line, "tp"),
+        expert_parallel=_optional(line, "ep"),
+        attention_replicas=_optional(line, "dp_attention"),
+        batch=1 if placed else batch,
+        context_len=1 if placed else context,
+        offload=offload,
+        power_limit_w=number(line, "power_limit_w", None, 1.0),
+    )
+    key = SetupKey(
+        model=text(line, "model"),
+        quant=text(line, "quant", "") or None,
+        kv_dtype=text(line, "kv_dtype", "") or None,
+        gpu=text(line, "gpu"),
+        host=text(line, "host", "") or None,
+        engine=_engine(line),
+        drafter=family,
+        drafter_id=text(line, "drafter_id", "") or None,
+        wanted=wanted,
+    )
+    unknown = sorted(str(k)[:40] for k in line.keys() - KNOWN)
+    return Scenario(
+        setup=key,
+        draft_len=draft_len,
+        rows=tree.rows if tree else 1.0 + draft_len,
+        branches=tree.branches if tree else 1.0,
+        tree_nodes=int(tree.rows) if tree else None,
+        batch=batch,
+        context_len=context,
+        workload=text(line, "workload", "") or None,
+        temperature=number(line, "temperature", None),
+        tokens_per_round=told,
+        draft_share=share,
+        positions=_positions(line),
+        warnings=tuple(f"unknown field {k!r} ignored" for k in unknown),
+    )
+
+
+def _optional_len(line: Mapping[str, Any]) -> int | None:
+    if line.get("draft_len") is None:
+        return None
+    value = integer(line, "draft_len", None, 0)
+    if value > 63:
+        raise InputError(f"draft_len {value} is above 63, the longest draft the tables cover")
+    return value

@@ -1,0 +1,56 @@
+"""JSON Lines in, JSON Lines out, same order; what is there is answered before more is awaited."""
+
+import json
+from collections.abc import Iterator
+from typing import BinaryIO, TextIO
+
+from planner.predict.batch import answer_lines
+
+CHUNK_BYTES = 1 << 20
+MAX_LINE_BYTES = 1 << 20
+"""A longer line is answered with an error and skipped to its end."""
+
+
+def _chunks(source: BinaryIO) -> Iterator[bytes]:
+    """Whatever is available, at most CHUNK_BYTES; blocks only when nothing is."""
+    read = getattr(source, "read1", source.read)
+    while chunk := read(CHUNK_BYTES):
+        yield chunk
+
+
+def _batches(source: BinaryIO) -> Iterator[list[bytes]]:
+    """Complete lines, in the batches in which they arrive; the last may lack its newline."""
+    rest, skipping = b"", False
+    for chunk in _chunks(source):
+        *lines, rest = (rest + chunk).split(b"\n")
+        if skipping and lines:
+            lines[0], skipping = b"x" * (MAX_LINE_BYTES + 1), False
+        if len(rest) > MAX_LINE_BYTES:
+            rest, skipping = b"", True
+        if lines:
+            yield lines
+    if skipping:
+        yield [b"x" * (MAX_LINE_BYTES + 1)]
+    elif rest:
+        yield [rest]
+
+
+def _parse(raw: bytes) -> object:
+    if len(raw) > MAX_LINE_BYTES:
+        return f"line longer than {MAX_LINE_BYTES} bytes"
+    try:
+        return json.loads(raw)
+    except (ValueError, RecursionError) as error:
+        return f"not JSON: {str(error)[:120]}"
+
+
+def predict_stream(source: BinaryIO, sink: TextIO) -> None:
+    """Answers every line of `source` on `sink`, flushed batch by batch."""
+    for lines in _batches(source):
+        parsed = [_parse(raw) for raw in lines if raw.strip()]
+        answers = answer_lines([p if not isinstance(p, str) else None for p in parsed])
+        for given, answer in zip(parsed, answers, strict=True):
+            if isinstance(given, str):
+                answer = {"id": None, "error": given}  # noqa: PLW2901 - replaces a placeholder
+            sink.write(json.dumps(answer) + "\n")
+        sink.flush()

@@ -1,0 +1,107 @@
+"""What the search goes through: formats, cache types, drafters, batches and contexts."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from hwprofiles.errors import InputError
+from planner.acceptance.constants import curve_from_tokens_per_round
+from planner.acceptance.curve import AcceptanceCurve
+from planner.acceptance.prior import AcceptanceQuery, prior
+from planner.acceptance.user_file import read_acceptance
+from planner.arch.quant import weight_format
+from planner.arch.records import ModelArch, WeightFormat
+from planner.drafters.records import FAMILIES, DrafterSpec, Family
+from planner.drafters.select import DrafterChoice, drafters_for
+from planner.search.evaluate import Grid
+from planner.search.question import Question
+from planner.search.setup import Machine, Target
+from planner.workload.records import Workload
+
+BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
+CONTEXTS = (1024, 4096, 16384, 32768, 131072)
+DEFAULT_CONTEXT = 4096
+
+_LADDERS = {
+    "tensor": ("bf16", "fp8", "w4a16"),
+    "gguf": ("BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M"),
+}
+"""Formats tried in turn when none is stated, most precise first."""
+
+
+def grid_of(question: Question, arch: ModelArch) -> tuple[Grid, int, int]:
+    """(grid, headline batch, headline context)."""
+    batches = question.batch or ((question.concurrency,) if question.concurrency else None)
+    contexts = question.context
+    if contexts is None and question.prompt_len:
+        contexts = (question.prompt_len + (question.output_len or 0) // 2,)
+    longest = arch.max_position or max(CONTEXTS)
+    batch = batches[0] if batches else 1
+    context = contexts[0] if contexts else min(DEFAULT_CONTEXT, longest)
+    usual = [c for c in CONTEXTS if c <= longest] or [longest]
+    all_batches = batches if batches and len(batches) > 1 else sorted({*BATCHES, batch})
+    all_contexts = contexts if contexts and len(contexts) > 1 else sorted({*usual, context})
+    return Grid(tuple(sorted(set(all_batches))), tuple(sorted(set(all_contexts)))), batch, context
+
+
+def formats(target: Target, engine: str, machine: Machine, *, stated: bool) -> list[WeightFormat]:
+    """Weight formats to try, most precise first; the model's own alone where it has one."""
+    if stated or target.arch.native_format is not None:
+        return [target.weights]
+    names = _LADDERS["gguf" if engine == "llama.cpp" else "tensor"]
+    found = [weight_format(n) for n in names]
+    capability = float(machine.device.compute_capability or "0")
+    return [f for f in found if f is not None and not (f.compute == "fp8" and capability < 8.9)]
+
+
+def _families(question: Question) -> tuple[Family, ...] | None:
+    if question.drafter is None:
+        return None
+    name = question.drafter.strip().lower()
+    for family in FAMILIES:
+        if family == name:
+            return () if family == "none" else (family,)
+    raise InputError(f"--drafter {question.drafter!r} is not one of {', '.join(FAMILIES)}")
+
+
+def drafters(question: Question, arch: ModelArch, engine: str) -> DrafterChoice:
+    """Drafters to try, and the families that cannot apply with their reason."""
+    families = _families(question)
+    if families == ():
+        return DrafterChoice((), {})
+    return drafters_for(arch, families=families, drafter_path=question.drafter_path, engine=engine)
+
+
+@dataclass(frozen=True, slots=True)
+class Acceptance:
+    """What the user says of acceptance, and the workload."""
+
+    question: Question
+    workload: Workload
+    target_name: str
+
+    def curve(self, spec: DrafterSpec, context: int) -> AcceptanceCurve:
+        """Acceptance of a drafter at a context: the user's own figure before any prior."""
+        q = self.question
+        if q.acceptance is not None:
+            found = read_acceptance(Path(q.acceptance), family=spec.family)
+            return replace(found, max_draft_len=spec.max_draft_len)
+        if q.tokens_per_round is not None:
+            stated = spec.default_draft_len or 3
+            # E[L] cannot pass D + 1: a larger stated figure must come from a longer draft.
+            depth = max(stated, int(q.tokens_per_round - 1e-9))
+            curve = curve_from_tokens_per_round(spec.family, q.tokens_per_round, depth)
+            return replace(curve, log_sd=0.0, max_draft_len=spec.max_draft_len)
+        temperature = q.temperature if q.temperature is not None else self.workload.temperature
+        return prior(
+            AcceptanceQuery(
+                family=spec.family,
+                workload=self.workload.name,
+                temperature=temperature,
+                thinking=bool(self.workload.thinking),
+                drafter_id=spec.drafter_id,
+                target_name=self.target_name,
+                context_len=context,
+                drafter_max_position=spec.max_position,
+                max_draft_len=spec.max_draft_len,
+            )
+        )

@@ -1,0 +1,171 @@
+"""From arrays to the records of a plan."""
+
+from dataclasses import fields
+
+from hwprofiles.provenance import Kind, weakest
+from planner.cost.deployment import Deployment, attention_query, split_groups
+from planner.cost.interval import (
+    Circumstance,
+    Verdict,
+    combined_log_sd,
+    fault_risk,
+    ratio_log_sd,
+    speedup_interval,
+    verdict,
+)
+from planner.cost.ledger import MIB, Memory, kv_bytes, room
+from planner.search.evaluate import Grid, GridResult, at
+from planner.search.records import Evaluation, TableCell, TileUse, VramLedger
+from planner.tile.ladder import charge, tile_heights
+
+Index = tuple[int, int, int]
+
+
+def circumstance(result: GridResult, grid: Grid, index: Index) -> Circumstance:
+    """What decides how well R is known at a point."""
+    d = result.deployment
+    return Circumstance(
+        d.engine,
+        d.arch.is_moe,
+        grid.batches[index[0]],
+        d.tp,
+        d.offload is not None,
+        grid.contexts[index[1]],
+    )
+
+
+def judged(result: GridResult, grid: Grid, index: Index) -> tuple[float, float, float, Verdict]:
+    """(speedup, low, high, verdict) at a point."""
+    gain = at(result.speedup, index)
+    if grid.draft_lens[index[2]] == 0:
+        return 1.0, 1.0, 1.0, "neutral"
+    where = circumstance(result, grid, index)
+    spread = combined_log_sd(ratio_log_sd(where), at(result.log_sd, index))
+    low, high = speedup_interval(gain, spread)
+    return gain, low, high, verdict(gain, spread, fault_risk(where))
+
+
+def need_bytes(used: Memory, index: Index) -> float:
+    """Bytes on the fullest GPU at a point."""
+    return sum(at(getattr(used, f.name), index) for f in fields(used) if f.name != "host")
+
+
+def ledger(result: GridResult, grid: Grid, index: Index, max_vram_mib: float | None) -> VramLedger:
+    """Memory of the fullest GPU, and how far it would stretch."""
+    d, used = result.deployment, result.memory
+    part = {f.name: at(getattr(used, f.name), index) / MIB for f in fields(used)}
+    total = need_bytes(used, index) / MIB
+    capacity = room(d, max_vram_mib) / MIB
+    batch, context = grid.batches[index[0]], grid.contexts[index[1]]
+    growing = part["kv"] + part["drafter_kv"] + part["recurrent_state"]
+    free = capacity - (total - growing)
+    per_sequence = growing / batch
+    per_token = float(kv_bytes(d, batch, 2 * context).max() - kv_bytes(d, batch, context).max())
+    per_token = per_token / MIB / context + part["drafter_kv"] / context
+    longest = context + (capacity - total) / per_token if per_token > 0 else 1e9
+    limit = d.arch.max_position or 1_000_000_000
+    return VramLedger(
+        weights_mib=part["weights"],
+        drafter_weights_mib=part["drafter_weights"],
+        kv_mib=part["kv"],
+        drafter_kv_mib=part["drafter_kv"],
+        recurrent_state_mib=part["recurrent_state"],
+        draft_buffers_mib=part["draft_buffers"],
+        activations_mib=part["activations"],
+        graph_pool_mib=part["graph_pool"],
+        engine_reserve_mib=part["engine_reserve"],
+        total_mib=total,
+        capacity_mib=capacity,
+        host_mib=part["host"],
+        max_batch_at_context=max(0, int(free / per_sequence)) if per_sequence > 0 else 0,
+        max_context_at_batch=max(0, min(int(longest), limit)),
+    )
+
+
+def tile_use(result: GridResult, draft_len: int) -> TileUse | None:
+    """How the verification rows of one KV head fall into tiles; None where no path is known."""
+    d, table = result.deployment, result.tiles.full
+    full, _, _, _ = split_groups(d.arch)
+    if table is None or full is None or full.attention is None:
+        return None
+    query = attention_query(d, full.attention)
+    q_len = min(1 + draft_len, len(table.paths))
+    path = table.paths[q_len - 1]
+    tiles = charge(path, query.head_dim, query.group_size, 1 + draft_len)
+    return TileUse(
+        path_id=path.path_id,
+        kernel=path.kernel,
+        group_size=query.group_size,
+        query_rows=query.group_size * (1 + draft_len),
+        rows_charged=tiles.rows_charged,
+        tiles=tiles.kv_passes,
+        ladder=tile_heights(path, query.head_dim, query.group_size, q_len),
+        ladder_unit=path.ladder_unit,
+        split_kv=bool(table.split_kv[q_len - 1]),
+        kind=path.kind,
+        source=path.source,
+        note=path.split_rule,
+    )
+
+
+def _card_kinds(d: Deployment) -> list[Kind]:
+    kinds = d.device.kinds
+    return [kinds.get(k, "datasheet") for k in ("dram_bytes_per_s", "sm_count", "clock_hz")]
+
+
+def evaluation(
+    result: GridResult, grid: Grid, index: Index, max_vram_mib: float | None
+) -> Evaluation:
+    """The record of one point."""
+    d, spec = result.deployment, result.spec
+    gain, low, high, said = judged(result, grid, index)
+    draft_len = grid.draft_lens[index[2]]
+    memory_ledger = ledger(result, grid, index, max_vram_mib)
+    target_s = at(result.cost.target_s, index)
+    off = draft_len == 0
+    kinds: list[Kind] = [*_card_kinds(d), d.arch.params_kind, "fitted"]
+    curve = result.curves[index[1]] if result.curves else None
+    if spec and not off:
+        kinds += [spec.kind] + ([curve.kind] if curve else [])
+    return Evaluation(
+        family="none" if off or spec is None else spec.family,
+        drafter_id="off" if off or spec is None else spec.drafter_id,
+        draft_len=draft_len,
+        batch=grid.batches[index[0]],
+        context_len=grid.contexts[index[1]],
+        quant=d.weights.name,
+        kv_dtype=d.kv_dtype,
+        tp=d.tp,
+        speedup=gain,
+        speedup_lo=low,
+        speedup_hi=high,
+        round_cost_ratio=1.0 if off else at(result.cost.ratio, index),
+        tokens_per_round=1.0 if off else at(result.tokens, index),
+        draft_share=curve.draft_share if curve and not off else 1.0,
+        t_target_s=target_s,
+        t_draft_s=at(result.cost.draft_s, index),
+        t_verify_s=target_s if off else at(result.cost.verify_s, index),
+        baseline_tok_s=grid.batches[index[0]] / target_s,
+        spec_tok_s=grid.batches[index[0]] / target_s * gain,
+        fits=memory_ledger.total_mib <= memory_ledger.capacity_mib,
+        verdict=said,
+        sure=off or low > 1.0 or high < 1.0,
+        ledger=memory_ledger,
+        tile=tile_use(result, draft_len),
+        provenance=weakest(kinds),
+        warnings=result.notes,
+    )
+
+
+def off_cell(grid: Grid, index: tuple[int, int], *, fits: bool) -> TableCell:
+    """The table's entry for plain decoding."""
+    return TableCell(
+        batch=grid.batches[index[0]],
+        context_len=grid.contexts[index[1]],
+        draft_len=0,
+        speedup=1.0,
+        speedup_lo=1.0,
+        speedup_hi=1.0,
+        verdict="neutral",
+        fits=fits,
+    )

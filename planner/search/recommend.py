@@ -1,0 +1,369 @@
+"""The main job: every drafter x D x batch x context x format, and the plan that follows."""
+
+from dataclasses import asdict, dataclass, replace
+
+import numpy as np
+
+from hwprofiles.errors import InputError
+from planner import __version__
+from planner.cost.deployment import Deployment
+from planner.cost.ledger import has_unknown_cache, room
+from planner.drafters.records import DrafterSpec
+from planner.drafters.registry import family_of, work_of
+from planner.errors import NoFeasiblePlan
+from planner.search.candidates import Acceptance, drafters, formats, grid_of
+from planner.search.change import what_would_change
+from planner.search.evaluate import NO_WORK, Grid, GridResult, evaluate_grid, tile_limit
+from planner.search.present import Index, evaluation, judged, need_bytes, off_cell
+from planner.search.question import Question
+from planner.search.records import Evaluation, Plan, PlanInputs, Rejection, TableCell
+from planner.search.setup import (
+    Machine,
+    Placement,
+    Target,
+    Wanted,
+    default_engine,
+    engine_of,
+    machine_of,
+    place,
+    target_of,
+)
+from planner.search.terms import provenance_terms
+from planner.workload.parse import parse_workload
+from planner.workload.records import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The question with its names looked up."""
+
+    question: Question
+    target: Target
+    machine: Machine
+    engine: tuple[str, str | None]
+    placement: Placement
+    grid: Grid
+    headline: tuple[int, int]
+    """Indices of the stated batch and context."""
+    workload: Workload
+    tried: tuple[str, ...]
+    """Formats that did not fit, one sentence each."""
+
+
+@dataclass(frozen=True, slots=True)
+class Searched:
+    """All grids of one situation."""
+
+    plain: GridResult
+    drafted: tuple[GridResult, ...]
+    not_applicable: dict[str, str]
+    rejected: tuple[Rejection, ...]
+    points: int
+
+
+def _check(question: Question) -> None:
+    if question.calibration not in (None, "none"):
+        raise InputError(
+            f"--calibration {question.calibration}: this version reads no calibration files; "
+            "use --calibration none"
+        )
+    if question.qps is not None:
+        raise InputError("--qps needs a load model that this version lacks; state --concurrency")
+    if question.drafter_device is not None:
+        raise InputError(
+            f"--drafter-device {question.drafter_device}: a drafter on another device is not "
+            "modelled by this version; leave it out"
+        )
+    if question.tile_rows < 1:
+        raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
+
+
+def _wanted(question: Question, batch: int, context: int) -> Wanted:
+    return Wanted(
+        tp=question.tp,
+        batch=batch,
+        context_len=context,
+        offload=question.offload,
+        power_limit_w=question.power_limit_w,
+        max_vram_mib=question.max_vram_mib,
+    )
+
+
+def situation(question: Question) -> Situation:
+    """Names looked up, format and placement chosen.
+
+    Raises:
+        NoFeasiblePlan: no format fits the stated machine at the stated batch and context.
+    """
+    _check(question)
+    machine = machine_of(question.gpu, question.host)
+    machine = replace(machine, count=machine.count or 1)
+    target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
+    stated = engine_of(question.engine)
+    engine = stated or (default_engine(target.weights, machine.device), None)
+    grid, batch, context = grid_of(question, target.arch)
+    wanted = _wanted(question, batch, context)
+    tried: list[str] = []
+    for fmt in formats(target, engine[0], machine, stated=question.quant is not None):
+        attempt = replace(target, weights=fmt)
+        placement = place(attempt, machine, engine, wanted)
+        if placement.fits:
+            headline = (grid.batches.index(batch), grid.contexts.index(context))
+            return Situation(
+                question, attempt, machine, engine, placement, grid, headline,
+                parse_workload(question.workload), tuple(tried),
+            )  # fmt: skip
+        tried += placement.reasons
+    raise NoFeasiblePlan(
+        "; ".join(tried[-2:]) + "; try a smaller --quant, --context or --batch, more GPUs "
+        "(--gpu 2x...), or --offload auto"
+    )
+
+
+def _specs(s: Situation) -> tuple[list[DrafterSpec], dict[str, str], list[Rejection]]:
+    d = s.placement.deployment
+    choice = drafters(s.question, d.arch, d.engine)
+    kept, rejected = [], []
+    for spec in choice.specs:
+        if spec.engines and d.engine not in spec.engines:
+            rejected.append(
+                Rejection(
+                    what=f"{spec.family}: {spec.drafter_id}",
+                    reason=f"not known to run on {d.engine}; known: {', '.join(spec.engines)}",
+                    count=s.grid.points,
+                    source=spec.source,
+                )
+            )
+            continue
+        kept.append(family_of(spec.family).in_format(spec, d.weights))
+    return kept, {str(k): v for k, v in choice.not_applicable.items()}, rejected
+
+
+def search(s: Situation) -> Searched:
+    """Every drafter over the whole grid."""
+    d, question = s.placement.deployment, s.question
+    specs, absent, rejected = _specs(s)
+    accept = Acceptance(question, s.workload, d.arch.name)
+    plain = evaluate_grid(
+        d, (None, NO_WORK), (), replace(s.grid, draft_lens=(0,)), question.tile_rows
+    )
+    results = []
+    for spec in specs:
+        curves = tuple(accept.curve(spec, c) for c in s.grid.contexts)
+        results.append(evaluate_grid(d, (spec, work_of(spec)), curves, s.grid, question.tile_rows))
+    limit, rule = tile_limit(d, plain.tiles, question.tile_rows)
+    rejected += _rejections(s, results, limit, rule)
+    points = s.grid.points * len(results) + plain.speedup.size
+    return Searched(plain, tuple(results), absent, tuple(rejected), points)
+
+
+def _rejections(s: Situation, results: list[GridResult], limit: int, rule: str) -> list[Rejection]:
+    found = []
+    cells = len(s.grid.batches) * len(s.grid.contexts)
+    over = sum(n > limit for n in s.grid.draft_lens)
+    if over and results:
+        found.append(
+            Rejection(
+                what=f"D > {limit}",
+                reason=f"tile rule {rule}; relax with --tile-rows",
+                count=over * cells * len(results),
+                source=results[0].tiles.full.paths[0].source if results[0].tiles.full else "",
+            )
+        )
+    limit_bytes = room(s.placement.deployment, s.question.max_vram_mib)
+    for result in results:
+        spec = result.spec
+        if spec and spec.max_draft_len is not None and spec.max_draft_len < limit:
+            over = sum(spec.max_draft_len < n <= limit for n in s.grid.draft_lens)
+            found.append(
+                Rejection(
+                    what=f"{spec.family} with D > {spec.max_draft_len}",
+                    reason="longer than the block or depth it was trained for",
+                    count=over * cells,
+                    source=spec.source,
+                )
+            )
+        crowded = int(
+            (np.broadcast_to(result.memory.total, result.speedup.shape) > limit_bytes).sum()
+        )
+        if spec and crowded:
+            found.append(
+                Rejection(
+                    what=f"{spec.family} ({spec.drafter_id})",
+                    reason="does not fit in VRAM at these batches and contexts",
+                    count=crowded,
+                )
+            )
+    return found
+
+
+def _best_len(s: Situation, result: GridResult, cell: tuple[int, int]) -> int | None:
+    """Index of the best draft length that is allowed and fits; None where none is."""
+    b, c = cell
+    total = np.broadcast_to(result.memory.total, result.speedup.shape)[b, c]
+    usable = (result.allowed > 0) & (total <= room(result.deployment, s.question.max_vram_mib))
+    usable[0] = False
+    if not usable.any():
+        return None
+    return int(np.argmax(np.where(usable, result.speedup[b, c], -np.inf)))
+
+
+def _exists(result: GridResult) -> bool:
+    """Whether the drafter can be had: not a form that would first have to be trained."""
+    return result.spec is not None and not result.spec.is_template
+
+
+def _best(
+    s: Situation, results: list[GridResult], cell: tuple[int, int]
+) -> tuple[GridResult, Index] | None:
+    found = []
+    for result in results:
+        n = _best_len(s, result, cell)
+        if n is not None:
+            found.append((float(result.speedup[cell[0], cell[1], n]), result, (*cell, n)))
+    if not found:
+        return None
+    _, result, index = max(found, key=lambda x: x[0])
+    return result, index
+
+
+def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple[TableCell, ...]:
+    """Best D of the chosen drafter over batch x context; off where it does not help."""
+    cells = []
+    capacity = room(s.placement.deployment, s.question.max_vram_mib)
+    for b in range(len(s.grid.batches)):
+        for c in range(len(s.grid.contexts)):
+            n = _best_len(s, chosen, (b, c)) if chosen else None
+            fits = need_bytes(searched.plain.memory, (b, c, 0)) <= capacity
+            if chosen is None or n is None:
+                cells.append(off_cell(s.grid, (b, c), fits=fits))
+                continue
+            gain, low, high, said = judged(chosen, s.grid, (b, c, n))
+            if said != "helps":
+                cells.append(off_cell(s.grid, (b, c), fits=fits))
+                continue
+            cells.append(
+                TableCell(
+                    batch=s.grid.batches[b],
+                    context_len=s.grid.contexts[c],
+                    draft_len=s.grid.draft_lens[n],
+                    speedup=gain,
+                    speedup_lo=low,
+                    speedup_hi=high,
+                    verdict=said,
+                    fits=True,
+                )
+            )
+    return tuple(cells)
+
+
+def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
+    best: dict[str, Evaluation] = {}
+    for result in searched.drafted:
+        n = _best_len(s, result, s.headline)
+        if n is None:
+            continue
+        found = evaluation(result, s.grid, (*s.headline, n), s.question.max_vram_mib)
+        family, standing = found.family, best.get(found.family)
+        had = standing is not None and not standing.drafter_id.startswith("template")
+        trained = result.spec is not None and result.spec.is_template
+        if standing is None or (found.speedup > standing.speedup and not (had and trained)):
+            best[family] = found
+    return tuple(sorted(best.values(), key=lambda e: -e.speedup))
+
+
+def _inputs(s: Situation) -> PlanInputs:
+    q, d = s.question, s.placement.deployment
+    offload = None
+    if d.offload:
+        kind = "experts" if d.offload.expert_share else "layers"
+        share = d.offload.expert_share or d.offload.layer_share
+        offload = f"{kind}={round(share * d.arch.num_layers)}"
+    version = s.engine[1] or DEFAULT_VERSIONS.get(d.engine, "")
+    return PlanInputs(
+        model=q.model,
+        model_name=d.arch.name,
+        model_source=d.arch.source,
+        gpu=d.device.id,
+        gpu_name=d.device.name,
+        num_gpus=d.num_gpus,
+        host=s.machine.host.name if s.machine.host else None,
+        engine=d.engine,
+        engine_version=version,
+        drafter=q.drafter,
+        batch=s.grid.batches[s.headline[0]],
+        context_len=s.grid.contexts[s.headline[1]],
+        batches=s.grid.batches,
+        contexts=s.grid.contexts,
+        workload=s.workload.name,
+        temperature=q.temperature or 0.0,
+        quant=d.weights.name,
+        kv_dtype=d.kv_dtype,
+        tp=d.tp,
+        offload=offload,
+        power_limit_w=d.power_limit_w,
+        tile_rows=q.tile_rows,
+        max_vram_mib=q.max_vram_mib,
+        calibration=None,
+        seed=q.seed,
+    )
+
+
+DEFAULT_VERSIONS = {"vllm": "0.33.0", "llama.cpp": "b11434"}
+"""Engine versions whose kernel rules and config rules were read."""
+
+
+def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
+    found = [*s.machine.notes, *d.arch.warnings, *s.tried]
+    if has_unknown_cache(d.arch):
+        found.append("no rule is known for part of this model's cache: memory is a lower bound")
+    return tuple(dict.fromkeys(found))
+
+
+def recommend(question: Question) -> Plan:
+    """The plan for a question.
+
+    Raises:
+        InputError: a name is unknown or options contradict each other.
+        MissingFact: a number that the answer needs is not known; it is named.
+        NoFeasiblePlan: the target does not fit.
+    """
+    return plan_of(situation(question))
+
+
+def plan_of(s: Situation) -> Plan:
+    """Search and decide."""
+    searched = search(s)
+    plain = evaluation(
+        searched.plain,
+        replace(s.grid, draft_lens=(0,)),
+        (*s.headline, 0),
+        s.question.max_vram_mib,
+    )
+    real = [r for r in searched.drafted if _exists(r)]
+    found = _best(s, real, s.headline)
+    drafted = None
+    if found:
+        drafted = evaluation(found[0], s.grid, found[1], s.question.max_vram_mib)
+    best = drafted if drafted and drafted.verdict == "helps" else plain
+    d = s.placement.deployment
+    chosen = found[0] if found else None
+    return Plan(
+        planner_version=__version__,
+        inputs=_inputs(s),
+        verdict=drafted.verdict if drafted else "neutral",
+        sure=drafted.sure if drafted else True,
+        best=best,
+        best_drafted=drafted,
+        break_even_tokens_per_round=drafted.round_cost_ratio if drafted else 1.0,
+        d_table=_table(s, searched, chosen),
+        best_per_family=_per_family(s, searched),
+        not_applicable=searched.not_applicable,
+        rejected=searched.rejected,
+        what_would_change=what_would_change(s.grid, s.headline, chosen, drafted),
+        provenance=provenance_terms(d, chosen, s.headline),
+        assumptions=tuple(dict.fromkeys(s.target.assumptions)),
+        warnings=_warnings(s, d),
+        evaluated_points=searched.points,
+        drafter=asdict(chosen.spec) if chosen and chosen.spec and best is drafted else None,
+    )

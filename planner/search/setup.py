@@ -1,0 +1,244 @@
+"""From names to a deployment: model, format, card, engine, number of GPUs, what stays behind."""
+
+import math
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from hwprofiles.device import Device, HostMemory, device_for, host_memory_of
+from hwprofiles.errors import InputError
+from hwprofiles.load import load_host
+from hwprofiles.lookup import GpuMatch, find_gpu, find_host
+from planner.arch.catalog import load_catalog_model
+from planner.arch.load import load_model
+from planner.arch.quant import kv_dtype_name, weight_format
+from planner.arch.quant_text import parse_quant
+from planner.arch.records import ModelArch, WeightFormat
+from planner.cost.deployment import Deployment, Offload
+from planner.cost.ledger import memory, model_bytes, room
+
+ENGINE_NAMES = {
+    "vllm": "vllm",
+    "sglang": "sglang",
+    "trtllm": "trtllm",
+    "tensorrt-llm": "trtllm",
+    "tensorrt": "trtllm",
+    "llama.cpp": "llama.cpp",
+    "llamacpp": "llama.cpp",
+    "llama": "llama.cpp",
+    "ggml": "llama.cpp",
+    "lucebox": "llama.cpp",
+    "transformers": "transformers",
+    "hf": "transformers",
+}
+TENSOR_PARALLEL = ("vllm", "sglang", "trtllm")
+GPU_COUNTS = (1, 2, 4, 8, 16, 32)
+ASSUMED_HOST_BYTES_PER_S = 60e9
+"""DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """A model in one weight format and cache type."""
+
+    arch: ModelArch
+    weights: WeightFormat
+    kv_dtype: str
+    assumptions: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Cards, and the memory behind them."""
+
+    device: Device
+    count: int | None
+    """GPUs named in the text; None where none was."""
+    power_limit_w: float | None
+    host: HostMemory | None
+    notes: tuple[str, ...] = ()
+
+
+def engine_of(text: str | None) -> tuple[str, str | None] | None:
+    """(engine, version or None) of `NAME[==VER]` or free text; None where nothing is said."""
+    if text is None or not text.strip():
+        return None
+    name, _, version = text.strip().partition("==")
+    key = name.strip().lower()
+    if key in ENGINE_NAMES:
+        return ENGINE_NAMES[key], version.strip() or None
+    for word, engine in ENGINE_NAMES.items():
+        if len(word) > 2 and word in key:
+            return engine, version.strip() or None
+    known = ", ".join(dict.fromkeys(ENGINE_NAMES.values()))
+    raise InputError(f"unknown engine {text!r}; known engines: {known}")
+
+
+@lru_cache(maxsize=1024)
+def target_of(
+    model: str, quant: str | None, kv_dtype: str | None, *, gpu: str, own_files: bool = True
+) -> Target:
+    """The model with the stated, else its own, else bf16 weights.
+
+    `own_files` admits paths and hub ids; without it only catalog names are looked up.
+    """
+    arch = load_model(model) if own_files else load_catalog_model(model)
+    said = parse_quant(quant, gpu)
+    own = arch.native_format
+    weights = said.weight or own or weight_format("bf16")
+    if weights is None:
+        raise InputError(f"{arch.name}: no weight format could be read")
+    assumptions = [*said.assumptions, *arch.assumptions]
+    if quant and said.weight is None and own is None:
+        assumptions.append(f"weight format {quant!r} not understood: bf16 assumed")
+    cache = kv_dtype_name(kv_dtype) if kv_dtype else said.kv_dtype
+    if kv_dtype and cache is None:
+        raise InputError(f"unknown KV cache type {kv_dtype!r}; e.g. bf16, fp8, q8_0, q4_0")
+    return Target(arch, weights, cache or "bf16", tuple(assumptions))
+
+
+@lru_cache(maxsize=1024)
+def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine:
+    """Cards and host by free text; `own_files` admits paths of YAML profiles."""
+    match: GpuMatch = find_gpu(gpu, own_files=own_files)
+    notes = [match.note] if match.note else []
+    device = device_for(match)
+    memory_of_host = None
+    if host:
+        try:
+            found = find_host(host, own_files=own_files)
+            memory_of_host = host_memory_of(load_host(found.host_id))
+            notes += [found.note] if found.note else []
+        except InputError as error:
+            notes.append(f"host {host[:60]!r} not recognised ({error}): two DDR5 channels assumed")
+    return Machine(device, match.count, match.power_limit_w, memory_of_host, tuple(notes))
+
+
+def default_engine(weights: WeightFormat, device: Device) -> str:
+    """llama.cpp for GGUF files and for cards that vLLM does not serve (below 7.5), else vLLM."""
+    capability = float(device.compute_capability or "0")
+    return "llama.cpp" if weights.family == "gguf" or capability < 7.5 else "vllm"
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """How the model is spread, and what that needs."""
+
+    deployment: Deployment
+    fits: bool
+    reasons: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """What is asked of a placement; None lets the planner choose."""
+
+    num_gpus: int | None = None
+    tp: int | None = None
+    expert_parallel: int | None = None
+    attention_replicas: int | None = None
+    batch: int = 1
+    context_len: int = 2048
+    offload: str | None = None
+    power_limit_w: float | None = None
+    max_vram_mib: float | None = None
+
+
+def _tensor_parallel(engine: str, arch: ModelArch, count: int) -> int:
+    if engine not in TENSOR_PARALLEL:
+        return 1
+    heads = arch.main_attention.num_heads
+    while count > 1 and heads % count:
+        count //= 2
+    return count
+
+
+def _deployment(
+    target: Target, machine: Machine, engine: tuple[str, str | None], wanted: Wanted, count: int
+) -> Deployment:
+    replicas = wanted.attention_replicas or 1
+    tp = wanted.tp or _tensor_parallel(engine[0], target.arch, max(1, count // replicas))
+    if replicas > 1:
+        tp = max(1, count // replicas)
+    return Deployment(
+        arch=target.arch,
+        weights=target.weights,
+        kv_dtype=target.kv_dtype,
+        device=machine.device,
+        num_gpus=count,
+        tp=tp,
+        engine=engine[0],
+        engine_version=engine[1],
+        expert_parallel=wanted.expert_parallel or 1,
+        attention_replicas=replicas,
+        power_limit_w=wanted.power_limit_w or machine.power_limit_w,
+    )
+
+
+def fits_plain(d: Deployment, wanted: Wanted) -> bool:
+    """Whether the target alone fits at the wanted batch and context."""
+    need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max())
+    return need <= room(d, wanted.max_vram_mib)
+
+
+def host_rate(machine: Machine) -> float:
+    """DRAM rate to plan with, bytes per second."""
+    if machine.host is None:
+        return ASSUMED_HOST_BYTES_PER_S
+    return math.sqrt(machine.host.low_bytes_per_s * machine.host.high_bytes_per_s)
+
+
+def parse_offload(text: str) -> tuple[str, int | None]:
+    """('auto', None) or ('layers' | 'experts', count)."""
+    if text.strip().lower() == "auto":
+        return "auto", None
+    kind, _, number = text.strip().lower().partition("=")
+    if kind in ("layers", "experts") and number.isdigit():
+        return kind, int(number)
+    raise InputError(f"--offload {text!r} is not auto, layers=N or experts=N")
+
+
+def _offloaded(d: Deployment, machine: Machine, wanted: Wanted) -> Deployment:
+    """The deployment with as much in host memory as asked, or as needed to fit."""
+    kind, count = parse_offload(wanted.offload or "auto")
+    rate = host_rate(machine)
+    layers = d.arch.num_layers
+    if count is not None:
+        share = min(1.0, count / layers)
+        if kind == "experts":
+            return replace(d, offload=Offload(rate, expert_share=share))
+        return replace(d, offload=Offload(rate, layer_share=share))
+    over = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max())
+    over -= room(d, wanted.max_vram_mib)
+    if over <= 0:
+        return d
+    dense, experts, _ = model_bytes(d.arch, d.weights)
+    ranks = d.tp * d.layer_split
+    if experts:
+        share = min(1.0, over * ranks / experts)
+        return replace(d, offload=Offload(rate, expert_share=share))
+    return replace(d, offload=Offload(rate, layer_share=min(1.0, over * ranks / dense)))
+
+
+def place(
+    target: Target, machine: Machine, engine: tuple[str, str | None], wanted: Wanted
+) -> Placement:
+    """Smallest number of GPUs that holds the target, or the stated one; offload where asked."""
+    stated = wanted.num_gpus or machine.count
+    counts = (stated,) if stated else tuple(n for n in GPU_COUNTS if n >= (wanted.tp or 1))
+    if wanted.offload:
+        counts = (stated or max(1, wanted.tp or 1),)
+    for count in counts:
+        d = _deployment(target, machine, engine, wanted, count)
+        if wanted.offload:
+            d = _offloaded(d, machine, wanted)
+        if fits_plain(d, wanted):
+            return Placement(d, fits=True)
+    d = _deployment(target, machine, engine, wanted, counts[0] if stated else 1)
+    need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max()) / 2**30
+    have = room(d, wanted.max_vram_mib) / 2**30
+    reason = (
+        f"{target.arch.name} in {target.weights.name} needs {need:.1f} GiB on each of "
+        f"{d.num_gpus} x {machine.device.name} at batch {wanted.batch} and context "
+        f"{wanted.context_len}, of {have:.1f} GiB usable"
+    )
+    return Placement(d, fits=False, reasons=(reason,))
