@@ -46,13 +46,12 @@ def page(
         folder: Where the plan's files were written.
     """
     shown = plan.best_drafted or plan.best
+    capacity = gib(shown.ledger.capacity_mib)
     sections = [
         _verdict(plan),
         _section("Choice", _choice(plan)),
         _section("Draft length by batch and context", _d_tables(plan.d_table)),
-        _section(
-            f"Memory of the fullest GPU, {gib(shown.ledger.capacity_mib)} GiB", _memory(shown)
-        ),
+        _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(shown)),
         _section("Attention tile", _tile(shown)),
         _section("Best of each drafter family", _families(plan.best_per_family)),
         _section("Cannot apply here", _not_applicable(plan)),
@@ -61,7 +60,7 @@ def page(
         _section("Warnings", _bullets(plan.warnings)),
         _section("Where the numbers come from", _provenance(plan)),
         _section("Before the start", _bullets(notes)),
-        _launch(plan),
+        _launch(plan, folder),
         _section("Written", _bullets(str(folder / name) for name in plan.files) if folder else ()),
     ]
     return [part for section in sections for part in section]
@@ -101,7 +100,7 @@ def _choice(plan: Plan) -> list[RenderableType]:
     where = f"batch {best.batch}, context {tokens(best.context_len)}"
     pairs = [
         ("Run with", f"{_named(best)}, {where}"),
-        ("For", f"{asked.workload}, temperature {asked.temperature:g}"),
+        ("For", f"{_traffic(asked.workload)}, temperature {asked.temperature:g}"),
         (
             "Engine",
             f"{asked.engine} {asked.engine_version} on {cards(asked)}, {best.quant} weights, "
@@ -117,6 +116,10 @@ def _choice(plan: Plan) -> list[RenderableType]:
         pairs.append(("Best drafter", _named(drafted)))
     pairs += _figures(drafted)
     return _rows(pairs)
+
+
+def _traffic(workload: str) -> str:
+    return "traffic of any kind (--workload narrows it)" if workload == "unknown" else workload
 
 
 def _figures(drafted: Evaluation) -> list[tuple[str, str]]:
@@ -152,9 +155,11 @@ def _named(evaluation: Evaluation) -> str:
 
 
 def _d_tables(cells: Sequence[TableCell]) -> list[RenderableType]:
-    contexts = sorted({cell.context_len for cell in cells})
-    batches = sorted({cell.batch for cell in cells})
-    by_place = {(cell.batch, cell.context_len): cell for cell in cells}
+    """Rows and columns in which something fits; the legend says what was left out."""
+    fitting = [cell for cell in cells if cell.fits]
+    contexts = sorted({cell.context_len for cell in fitting})
+    batches = sorted({cell.batch for cell in fitting})
+    by_place = {(cell.batch, cell.context_len): cell for cell in fitting}
     tables: list[RenderableType] = []
     for start in range(0, len(contexts), CONTEXTS_PER_BLOCK):
         block = contexts[start : start + CONTEXTS_PER_BLOCK]
@@ -165,13 +170,11 @@ def _d_tables(cells: Sequence[TableCell]) -> list[RenderableType]:
         for batch in batches:
             table.add_row(str(batch), *(_cell(by_place.get((batch, at))) for at in block))
         tables.append(table)
-    if tables:
-        tables.append(Text(_cell_legend(cells)))
-    return tables
+    return [*tables, Text(_cell_legend(cells))] if cells else []
 
 
 def _cell(cell: TableCell | None) -> Text:
-    if cell is None or not cell.fits:
+    if cell is None:
         return Text("-")
     if cell.draft_len == 0:
         return Text("off")
@@ -183,11 +186,18 @@ def _crosses_one(cell: TableCell) -> bool:
 
 
 def _cell_legend(cells: Sequence[TableCell]) -> str:
+    fitting = [cell for cell in cells if cell.fits]
     meanings = ["off: plain decoding is fastest"]
-    if any(cell.fits and cell.draft_len and _crosses_one(cell) for cell in cells):
+    if any(cell.draft_len and _crosses_one(cell) for cell in fitting):
         meanings.append("?: the 80 % interval crosses 1")
-    if not all(cell.fits for cell in cells):
+    if len(fitting) < len(cells):
         meanings.append("-: does not fit")
+    batches = {cell.batch for cell in cells} - {cell.batch for cell in fitting}
+    contexts = {cell.context_len for cell in cells} - {cell.context_len for cell in fitting}
+    if batches:
+        meanings.append(f"batches from {min(batches)} up do not fit")
+    if contexts:
+        meanings.append(f"contexts from {tokens(min(contexts))} up do not fit")
     return "; ".join(meanings) + "."
 
 
@@ -209,14 +219,12 @@ def _tile(shown: Evaluation) -> list[RenderableType]:
     if use is None:
         return []
     idle = 1 - use.query_rows / use.rows_charged if use.rows_charged else 0.0
-    ladder = ", ".join(map(str, use.ladder))
+    ladder, unit = ", ".join(map(str, use.ladder)), plain(use.ladder_unit.replace("_", " "))
     lines = [
         f"G*(1+D) = {use.group_size}*(1+{shown.draft_len}) = {use.query_rows} query rows per KV "
         f"head; {plain(use.kernel)} charges {use.rows_charged} ({percent(idle)} idle).",
-        f"Ladder {ladder} {plain(use.ladder_unit)}; {_passes(use)}. {_split(use, shown.draft_len)}",
+        f"Ladder {ladder} {unit}; {_passes(use)}. {_split(use, shown.draft_len)}",
     ]
-    if use.note:
-        lines.append(plain(use.note))
     return [Text(line) for line in lines]
 
 
@@ -294,9 +302,10 @@ def _value(value: float | str) -> str:
     return value if isinstance(value, str) else f"{value:.4g}"
 
 
-def _launch(plan: Plan) -> list[RenderableType]:
+def _launch(plan: Plan, folder: Path | None) -> list[RenderableType]:
     if plan.launch is None:
         return []
     lines = shell_lines(plan.launch.argv, plan.launch.env)
     command = [Text(f"  {line}", no_wrap=True, overflow="ignore") for line in lines]
-    return [Text(""), Text("Start it", style="bold"), *command]
+    title = "Start it" if folder else "Start it (--out DIR writes the files that this needs)"
+    return [Text(""), Text(title, style="bold"), *command]

@@ -57,6 +57,16 @@ def test_table_shows_off_doubt_and_what_does_not_fit(helpful_plan: Plan) -> None
     assert lines[start + 3].split() == ["16", "off", "off", "-"]
 
 
+def test_batches_and_contexts_that_never_fit_are_named_once(helpful_plan: Plan) -> None:
+    cells = [
+        cell.model_copy(update={"fits": cell.batch < 16 and cell.context_len < 32768})
+        for cell in helpful_plan.d_table
+    ]
+    drawn = text_of(plan(d_table=tuple(cells))).replace("\n  ", " ")
+    assert "batches from 16 up do not fit; contexts from 32K up do not fit." in drawn
+    assert re.search(r" batch +1K +4K +1 .* 4 ", drawn)
+
+
 def test_more_contexts_than_columns_continue_below() -> None:
     cells = plan().d_table
     many = tuple(cells[0].model_copy(update={"context_len": 1024 * n}) for n in range(1, 9))
