@@ -26,7 +26,7 @@ from planner.report.wording import (
     speedup,
     tokens,
 )
-from planner.search.records import Evaluation, Plan, TableCell, TileUse
+from planner.search.records import Evaluation, Plan, Rejection, TableCell, TileUse
 
 CONTEXTS_PER_BLOCK = 5
 """Columns of the D table that 80 characters hold."""
@@ -187,7 +187,7 @@ def _crosses_one(cell: TableCell) -> bool:
 
 def _cell_legend(cells: Sequence[TableCell]) -> str:
     fitting = [cell for cell in cells if cell.fits]
-    meanings = ["off: plain decoding is fastest"]
+    meanings = ["off: plain decoding is fastest, or no room for the drafter"]
     if any(cell.draft_len and _crosses_one(cell) for cell in fitting):
         meanings.append("?: the 80 % interval crosses 1")
     if len(fitting) < len(cells):
@@ -272,8 +272,20 @@ def _not_applicable(plan: Plan) -> list[RenderableType]:
 
 
 def _rejected(plan: Plan) -> list[RenderableType]:
-    lines = [f"{one.what}: {one.reason} ({one.count})" for one in plan.rejected]
+    """One line for each reason: what it set aside, and how many points that were."""
+    by_reason: dict[str, list[Rejection]] = {}
+    for one in plan.rejected:
+        by_reason.setdefault(one.reason, []).append(one)
+    lines = [
+        f"{_some([one.what for one in group])}: {reason} ({sum(one.count for one in group):,})"
+        for reason, group in by_reason.items()
+    ]
     return _bullets(_shortened(lines))
+
+
+def _some(names: Sequence[str], shown: int = 2) -> str:
+    hidden = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {hidden} more" if hidden > 0 else "")
 
 
 def _shortened(lines: Sequence[str]) -> list[str]:

@@ -15,7 +15,7 @@ from planner.report.page import page
 from planner.report.plain import plain
 from planner.report.screen import screen_text
 from planner.report.verdict import verdict_line
-from planner.search.records import Plan, Term
+from planner.search.records import Plan, Rejection, Term
 
 
 def text_of(answer: Plan) -> str:
@@ -190,3 +190,9 @@ def test_explanation_shows_value_unit_formula_kind_and_source() -> None:
 def test_plain_text_is_printable_and_keeps_its_length(text: str) -> None:
     assert plain(text).isprintable()
     assert len(plain(text)) == len(text)
+
+
+def test_rejections_are_grouped_by_reason(helpful_plan: Plan) -> None:
+    rejected = [Rejection(what=f"d{n}", reason="no room", count=1000) for n in range(4)]
+    drawn = text_of(helpful_plan.model_copy(update={"rejected": tuple(rejected)}))
+    assert "- d0, d1 and 2 more: no room (4,000)\n" in drawn

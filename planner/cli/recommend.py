@@ -1,0 +1,217 @@
+"""`planner recommend`: the main question, answered on the screen, as JSON, or as files."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, NamedTuple
+
+import typer
+
+from planner.cli.contradictions import check_question
+from planner.cli.options import question_from, with_question_options
+from planner.cli.verbs import attach_plugin, find_plugin
+from planner.emit.registry import emitter_for
+from planner.errors import EngineUnsupported, InputError, PlannerError
+from planner.search.recommend import recommend, search, situation
+from planner.search.records import Plan
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
+
+    from planner.emit.records import Emission
+    from planner.report.comparison import Answer
+    from planner.search.question import Question
+
+SEVERAL = frozenset({"model", "gpu"})
+"""Options that may be repeated; more than one value gives a comparison."""
+
+
+class Wanted(NamedTuple):
+    """What to do with the answer."""
+
+    as_json: bool
+    out: Path | None
+    force: bool
+    build: bool
+    all_evaluations: Path | None
+
+
+def _run(
+    asked: Mapping[str, object],
+    *,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Write plan and engine files here.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what DIR holds.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print plan.json instead.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the page as HTML.")
+    ] = None,
+    build: Annotated[
+        bool, typer.Option("--build", help="Build the verification kernel into DIR.")
+    ] = False,
+    all_evaluations: Annotated[
+        Path | None,
+        typer.Option(
+            "--all-evaluations", metavar="FILE.csv", help="Write every evaluated candidate."
+        ),
+    ] = None,
+) -> None:
+    """Does speculation pay here, with which drafter and draft length?"""
+    questions = _questions(asked)
+    wanted = Wanted(as_json, out, force, build, all_evaluations)
+    if html is not None:
+        raise InputError(f"--html {html}: HTML reports are not built yet; use --json or --out DIR")
+    _check_outputs(wanted, len(questions))
+    if len(questions) > 1:
+        _compare(questions, as_json=as_json)
+    else:
+        _answer(questions[0], wanted)
+
+
+command = with_question_options(_run, several=SEVERAL)
+
+
+def _questions(asked: Mapping[str, object]) -> list[Question]:
+    """One question for each pair of --model and --gpu, every one checked before any is answered."""
+    questions = [
+        question_from({**asked, "model": model, "gpu": gpu})
+        for model in _texts(asked["model"])
+        for gpu in _texts(asked["gpu"])
+    ]
+    for question in questions:
+        check_question(question)
+    return questions
+
+
+def _texts(values: object) -> list[str]:
+    return [str(value) for value in values] if isinstance(values, (list, tuple)) else [str(values)]
+
+
+def _check_outputs(wanted: Wanted, questions: int) -> None:
+    if wanted.force and wanted.out is None:
+        raise InputError(
+            "--force has nothing to overwrite without --out DIR; add it or drop --force"
+        )
+    if wanted.build:
+        if wanted.out is None:
+            raise InputError("--build needs a folder for the kernel; add --out DIR")
+        _build_command()
+    single = (
+        ("--out", wanted.out),
+        ("--all-evaluations", wanted.all_evaluations),
+    )
+    for option, value in single:
+        if value is not None and questions > 1:
+            raise InputError(
+                f"{option} {value} takes one plan and {questions} were asked for; "
+                "give one --model and one --gpu"
+            )
+
+
+def _answer(question: Question, wanted: Wanted) -> None:
+    plan = recommend(question)
+    plan, emission = _with_launch(plan, must=wanted.out is not None)
+    if wanted.all_evaluations is not None:
+        _write_evaluations(question, wanted.all_evaluations)
+    if wanted.out is not None and emission is not None:
+        from planner.emit.write import write_out  # noqa: PLC0415  # hashing, for files alone
+
+        plan = write_out(wanted.out, plan, emission, force=wanted.force)
+    if wanted.as_json:
+        print(plan_json(plan))
+    else:
+        _print_page(plan, emission.notes if emission else (), wanted.out)
+    if wanted.build and wanted.out is not None:
+        _build(wanted.out / "plan.json")
+
+
+def _write_evaluations(question: Question, path: Path) -> None:
+    from planner.report.evaluations import write_evaluations  # noqa: PLC0415
+
+    found = situation(question)
+    searched = search(found)
+    plain_grid = replace(found.grid, draft_lens=(0,))
+    results = [(searched.plain, plain_grid), *((one, found.grid) for one in searched.drafted)]
+    write_evaluations(path, results)
+
+
+def _with_launch(plan: Plan, *, must: bool) -> tuple[Plan, Emission | None]:
+    """The plan with the command that starts it.
+
+    Where the engine's rules forbid it, the answer still stands: the reason becomes a warning,
+    unless files `must` come out.
+    """
+    try:
+        emission = emitter_for(plan.inputs.engine).emit(plan)
+    except EngineUnsupported as refusal:
+        if must:
+            raise
+        warnings = (*plan.warnings, f"no command can be given: {refusal}")
+        return plan.model_copy(update={"warnings": warnings}), None
+    return plan.model_copy(update={"launch": emission.launch}), emission
+
+
+def plan_json(plan: Plan) -> str:
+    """What `--json` prints and plan.json holds."""
+    return plan.model_dump_json(indent=1)
+
+
+def _print_page(plan: Plan, notes: Sequence[str], out: Path | None) -> None:
+    from planner.report.page import page  # noqa: PLC0415  # --json does without rich
+    from planner.report.screen import screen_text  # noqa: PLC0415
+
+    sys.stdout.write(screen_text(page(plan, notes=notes, folder=out)))
+
+
+def _compare(questions: Sequence[Question], *, as_json: bool) -> None:
+    """One line, or one JSON object, for each question; fails only when none has an answer."""
+    from planner.report.comparison import Answer, comparison  # noqa: PLC0415
+    from planner.report.screen import screen_text  # noqa: PLC0415
+
+    answers, failures = [], []
+    for question in questions:
+        try:
+            plan, error = _with_launch(recommend(question), must=False)[0], ""
+        except PlannerError as failure:
+            plan, error = None, str(failure)
+            failures.append(failure)
+        answers.append(Answer(question.model, question.gpu, plan, error))
+    if len(failures) == len(questions):
+        raise failures[0]
+    if as_json:
+        print(json.dumps([_as_json(answer) for answer in answers], indent=2))
+    else:
+        sys.stdout.write(screen_text(comparison(answers)))
+
+
+def _as_json(answer: Answer) -> object:
+    if answer.plan is None:
+        return {"model": answer.model, "gpu": answer.gpu, "error": answer.error}
+    return answer.plan.model_dump(mode="json")
+
+
+def _build_command() -> EntryPoint:
+    """The `build` command that other packages bring.
+
+    Raises:
+        InputError: none is installed.
+    """
+    found = find_plugin("build")
+    if found is None:
+        raise InputError(
+            "--build needs the kernel builder, which is not installed; "
+            "pip install 'specplanner[kernels]'"
+        )
+    return found
+
+
+def _build(plan_file: Path) -> None:
+    app = typer.Typer(add_completion=False, rich_markup_mode=None)
+    app.callback()(lambda: None)
+    attach_plugin(app, _build_command())
+    typer.main.get_command(app)(args=["build", str(plan_file)], standalone_mode=False)

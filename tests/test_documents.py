@@ -1,0 +1,41 @@
+import re
+import runpy
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+PATH_IN_TEXT = re.compile(r"`([\w.-]+(?:/[\w.-]+)+/?)`|\]\(([\w./-]+)\)")
+MODULE_IN_TEXT = re.compile(r"python -m ([\w.]+)")
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_paths_and_modules_that_a_document_names_exist(document: Path) -> None:
+    text = document.read_text(encoding="utf-8")
+    named = {code or link for code, link in PATH_IN_TEXT.findall(text)}
+    named = {path for path in named if (ROOT / path.split("/")[0]).exists()}
+    modules = {name.replace(".", "/") for name in MODULE_IN_TEXT.findall(text)}
+    missing = [
+        path for path in named if not ((ROOT / path).exists() or (document.parent / path).exists())
+    ]
+    missing += [path for path in modules if not (ROOT / f"{path}.py").exists()]
+    assert not missing
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
+def test_make_targets_that_a_document_names_exist(document: Path) -> None:
+    targets = set(re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.M))
+    assert set(re.findall(r"\bmake (\w+)`", document.read_text(encoding="utf-8"))) <= targets
+
+
+def test_recipes_have_at_most_15_lines() -> None:
+    _, *recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## ")
+    titles = [recipe.splitlines()[0] for recipe in recipes]
+    assert titles == ["Add a GPU", "Add a model", "Add a drafter", "Add an engine version"]
+    assert max(len(recipe.strip().splitlines()[2:]) for recipe in recipes) <= 15
+
+
+def test_the_makefile_runs_the_command_that_the_readme_shows() -> None:
+    tool = runpy.run_path(str(ROOT / "tools" / "readme.py"))
+    assert f"$(BIN)/{tool['COMMAND']}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
