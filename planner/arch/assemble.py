@@ -12,11 +12,10 @@ Feed = FeedForward | MoeShape | tuple[FeedForward, MoeShape] | None
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One layer: its mixer, its feed-forward block, and the mixer's name in the layer plan."""
+    """One layer: its mixer and its feed-forward block."""
 
     mixer: AttentionShape | None
     feed: Feed
-    label: str
 
 
 def assemble(layers: Sequence[Layer], **fields: Any) -> ModelArch:

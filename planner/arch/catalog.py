@@ -57,6 +57,20 @@ def _look_up(text: str) -> ModelArch | str:
     return _unknown(text)
 
 
+def catalog_name_of(arch: ModelArch) -> str | None:
+    """Hub id of the catalog model that a read file is, by its name and its shape; else None."""
+    keys: dict[str, str] = catalog_index()["keys"]
+    for key, _ in readings(arch.name[:_MAX_NAME]):
+        known = _load_file(keys[key].lstrip("~")) if key in keys else ""
+        if not isinstance(known, str) and _shape(known) == _shape(arch):
+            return known.name
+    return None
+
+
+def _shape(arch: ModelArch) -> tuple[int, int]:
+    return arch.hidden_size, arch.num_layers
+
+
 def _is_repackaged(name: str) -> bool:
     """Whether a hub id names a quantised packaging rather than the model's own checkpoint."""
     return parse_quant(name.replace("-", " ")).weight is not None

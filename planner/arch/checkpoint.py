@@ -6,12 +6,13 @@ from pathlib import Path
 
 from planner.arch.hf import read_hf_config
 from planner.arch.json_file import MAX_CONFIG_BYTES, read_json_object
-from planner.arch.quant import weight_format
 from planner.arch.quant_text import parse_quant
-from planner.arch.records import ModelArch, MtpShape
+from planner.arch.records import ModelArch, MtpShape, WeightFormat
 from planner.arch.safetensors_header import TensorInfo, read_header
+from planner.arch.weights import weight_bytes
 from planner.errors import InputError
 
+_PLAIN = WeightFormat("bf16", 16.0, "tensor", "bf16")
 _MAX_INDEX_BYTES = 64 << 20
 _MAX_SHARDS = 1024
 _MTP_MARKS = ("mtp.", ".mtp", "mtp_", "nextn", "eh_proj", "enorm")
@@ -29,15 +30,24 @@ def read_config_file(path: Path) -> ModelArch:
         stem = path.name.removesuffix(".config.json")
         beside.insert(0, path.with_name(f"{stem}.hf_quant_config.json"))
     quant = next((p for p in beside if p.is_file()), None)
-    name = path.parent.resolve().name if path.name == "config.json" else path.stem
+    if path.name == "config.json":
+        name = _folder_name(path.parent)
+    else:
+        name = path.name.removesuffix(".json").removesuffix(".config").replace("--", "/", 1)
     return read_config_pair(path, quant, name=name or "config.json", source=str(path))
+
+
+def _folder_name(folder: Path) -> str:
+    """Name of the model in a folder; the hub's cache names its snapshots by hash only."""
+    real = folder.resolve()
+    if real.parent.name == "snapshots" and real.parent.parent.name.startswith("models--"):
+        return real.parent.parent.name.removeprefix("models--").replace("--", "/", 1)
+    return real.name
 
 
 def read_config_pair(config: Path, quant: Path | None, *, name: str, source: str) -> ModelArch:
     """A config.json with the hf_quant_config.json that belongs to it."""
     raw = read_json_object(config)
-    if "architectures" not in raw and "target_layer_ids" in raw:
-        raise InputError(f"{config} describes a drafter, not a model; give it as --drafter-path")
     second = read_json_object(quant, MAX_CONFIG_BYTES) if quant is not None else None
     arch = read_hf_config(raw, second, name=name, source=source)
     return _with_name_check(arch)
@@ -67,7 +77,7 @@ def read_checkpoint(folder: Path) -> ModelArch:
     arch = read_config_pair(
         config,
         _inside(folder, "hf_quant_config.json"),
-        name=folder.resolve().name,
+        name=_folder_name(folder),
         source=str(folder),
     )
     names = _shard_names(folder)
@@ -110,7 +120,7 @@ def _shard_names(folder: Path) -> list[str]:
     index = _inside(folder, "model.safetensors.index.json")
     if index is None:
         found = sorted(p.name for p in folder.glob("*.safetensors"))
-        return [n for n in found if n.startswith("model")] or found
+        return [n for n in found if n.startswith(("model", "mtp"))] or found
     weight_map = read_json_object(index, _MAX_INDEX_BYTES).get("weight_map")
     if not isinstance(weight_map, dict):
         raise InputError(f"{index}: weight_map is missing; fetch the file again")
@@ -158,19 +168,27 @@ def _measured(arch: ModelArch, tensors: dict[str, TensorInfo]) -> ModelArch:
         warnings.append("a safetensors file ends before its tensors do: the download is incomplete")
     if sums.side:
         warnings.append(f"{sums.side} bytes of vision or audio tensors are not counted")
-    fmt = arch.native_format
     language = sums.total - sums.side
-    if fmt is None:
-        fmt = weight_format("bf16")
+    warnings += _density_warning(arch, language - (sums.mtp_bytes if sums.mtp_layers else 0))
     return replace(
         arch,
         mtp=mtp,
-        native_format=fmt,
         checkpoint_bytes=language,
         embedding_bytes=sums.tables or None,
         warnings=tuple(warnings),
         extra={**arch.extra, "mtp_bytes": str(sums.mtp_bytes)},
     )
+
+
+def _density_warning(arch: ModelArch, stored: int) -> list[str]:
+    """Tensors that hold clearly more or fewer bits a weight than the config says."""
+    expected = weight_bytes(arch, arch.native_format or _PLAIN).total
+    if not expected or 0.8 <= stored / expected <= 1.25:
+        return []
+    return [
+        f"the tensors hold {8 * stored / arch.params_total:.1f} bits a weight, the config says "
+        f"{8 * expected / arch.params_total:.1f}: check whether all files belong together"
+    ]
 
 
 def _sum(arch: ModelArch, tensors: dict[str, TensorInfo]) -> _Sums:
@@ -201,6 +219,10 @@ def _layer_of(name: str) -> str:
     """Number after `layers.` (or `h.`, `blk.`), or empty."""
     parts = name.split(".")
     for before, after in pairwise(parts):
-        if before in {"layers", "h", "blocks", "blk", "mtp", "mtp_block"} and after.isdigit():
+        if (
+            before in {"layers", "h", "blocks", "blk", "mtp", "mtp_block"}
+            and after.isascii()
+            and after.isdigit()
+        ):
             return after[:9]
     return ""

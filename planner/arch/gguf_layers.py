@@ -111,9 +111,7 @@ class GgufLayers:
                 "is one part of several or broken"
             )
         windows = self._windows()
-        return [
-            Layer(self._mixer(b, windows[b]), self._feed(b), "gguf") for b in range(self.num_layers)
-        ]
+        return [Layer(self._mixer(b, windows[b]), self._feed(b)) for b in range(self.num_layers)]
 
     def _per_layer(self, key: str, block: int) -> int | None:
         """A value given once or per block; 0 counts."""

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.arch.assemble import Feed, Layer, assemble, weigh_parts
+from planner.arch.block_configs import read_block_configs
 from planner.arch.families import MODEL_TYPE_OF_CLASS, tied_by_default
 from planner.arch.feedforward import (
     FeedForward,
@@ -47,12 +48,7 @@ def read_hf_config(
     inner, warnings = _language_model(outer)
     model_type = _model_type(outer, inner)
     hidden = inner.need_int("hidden_size", "d_model", "n_embd", "n_embed", "dim")
-    routed = has_experts(inner)
-    plan = read_layer_plan(inner, model_type, has_experts=routed)
-    reader = MixerReader(inner, model_type, hidden, plan)
-    mixers = reader.mixers()
-    feeds = _feeds(inner, model_type, hidden, plan)
-    layers = [Layer(mixers[i], feeds[i], plan.mixers[i]) for i in range(plan.num_layers)]
+    plan, reader, layers = _layers(inner, model_type, hidden)
     tied, notes = _tied(outer, inner, model_type)
     quantisation, quant_notes = read_quant_config(outer, inner, quant)
     arch = assemble(
@@ -61,7 +57,7 @@ def read_hf_config(
         source=source,
         architecture=_architecture(outer, inner, model_type),
         hidden_size=hidden,
-        vocab_size=inner.need_int("vocab_size", "padded_vocab_size"),
+        vocab_size=_vocab_size(outer, inner),
         tied_embeddings=tied,
         mtp=read_mtp(inner, layers, hidden),
         max_position=inner.optional_int(
@@ -73,6 +69,22 @@ def read_hf_config(
         extra=_extra(quantisation.kv_dtype, reader.extra),
     )
     return weigh_parts(arch, quantisation.parts)
+
+
+def _layers(
+    config: Fields, model_type: str, hidden: int
+) -> tuple[LayerPlan, MixerReader, list[Layer]]:
+    """All layers, with the plan and reader that hold what was assumed."""
+    own = read_block_configs(config, hidden)
+    if own is not None:
+        plan = LayerPlan(mixers=["full"] * len(own), feeds=["dense"] * len(own))
+        return plan, MixerReader(config, model_type, hidden, plan), own
+    plan = read_layer_plan(config, model_type, has_experts=has_experts(config))
+    reader = MixerReader(config, model_type, hidden, plan)
+    mixers = reader.mixers()
+    feeds = _feeds(config, model_type, hidden, plan)
+    layers = [Layer(mixers[i], feeds[i]) for i in range(plan.num_layers)]
+    return plan, reader, layers
 
 
 def _language_model(outer: Fields) -> tuple[Fields, list[str]]:
@@ -104,6 +116,11 @@ def _first_architecture(config: Fields) -> str | None:
     if not listed or not isinstance(listed[0], str):
         return None
     return listed[0][:120]
+
+
+def _vocab_size(outer: Fields, inner: Fields) -> int:
+    keys = ("vocab_size", "padded_vocab_size")
+    return inner.optional_int(*keys) or outer.need_int(*keys)
 
 
 def _architecture(outer: Fields, inner: Fields, model_type: str) -> str:

@@ -78,7 +78,7 @@ def _nemotron_blocks(config: Fields) -> list[str] | None:
 
 
 def _block_name(name: Any) -> str:
-    if name not in {"mamba", "attention", "mlp", "moe", "hybrid", "mamba2"}:
+    if not isinstance(name, str) or name not in {"mamba", "attention", "mlp", "moe", "mamba2"}:
         raise InputError(
             f"layers_block_type may hold mamba, attention, mlp and moe, found {short(name)}"
         )
@@ -87,6 +87,8 @@ def _block_name(name: Any) -> str:
 
 def _plan_of_blocks(blocks: list[str], config: Fields) -> LayerPlan:
     """One mixer or one feed-forward block per layer, never both."""
+    if not blocks:
+        raise InputError(f"{config.where}: the block pattern is empty; correct the file")
     stated = config.optional_int("num_hidden_layers", high=MAX_LAYERS)
     warnings = []
     if stated is not None and stated != len(blocks):
@@ -142,7 +144,15 @@ def _counted(config: Fields) -> list[str] | None:
     section = config.section("layer_counts")
     if section is None:
         return None
-    return [kind for kind in section.raw for _ in range(section.need_int(kind, high=MAX_LAYERS))]
+    counts = {kind: section.need_int(kind, high=MAX_LAYERS) for kind in list(section.raw)[:8]}
+    total = sum(counts.values())
+    stated = config.optional_int("num_hidden_layers", high=MAX_LAYERS)
+    if len(section.raw) > 8 or total > MAX_LAYERS or stated not in {None, total}:
+        raise InputError(
+            f"{section.where}: the counts sum to {total} but num_hidden_layers is {stated}; "
+            "correct the file"
+        )
+    return [kind for kind, count in counts.items() for _ in range(count)]
 
 
 def _mixer_of_type(name: Any) -> Mixer:
@@ -235,7 +245,7 @@ def _moe_layer_list(config: Fields, count: int) -> set[int] | None:
     text = config.raw.get("moe_layers_enum")
     if isinstance(text, str):
         parts = text.split(",")
-        if all(p.strip().isdigit() and len(p) < 8 for p in parts):
+        if all(p.strip().isascii() and p.strip().isdigit() and len(p) < 8 for p in parts):
             return {int(p) for p in parts}
     found = config.ints("moe_layers") if isinstance(config.raw.get("moe_layers"), list) else None
     return {i for i in found if i < count} if found else None

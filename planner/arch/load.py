@@ -1,15 +1,17 @@
 """What stands after --model -> ModelArch: a path, a catalog name, or a hub id."""
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
-from planner.arch.catalog import load_catalog_model
+from planner.arch.catalog import catalog_name_of, load_catalog_model
 from planner.arch.checkpoint import read_checkpoint, read_config_file
 from planner.arch.gguf_file import read_gguf
 from planner.arch.hub import load_from_hub
 from planner.arch.records import ModelArch
 from planner.errors import InputError
 
+_DRAFTER = re.compile(r"eagle|dflash|dspark|medusa|speculator", re.IGNORECASE)
 _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
@@ -52,6 +54,20 @@ def _looks_like_path(text: str) -> bool:
 
 
 def _load_path(path: Path) -> ModelArch:
+    """A file or folder; a model that the catalog knows too goes by its hub id."""
+    arch = _read_path(path)
+    if _DRAFTER.search(arch.architecture):
+        raise InputError(
+            f"{path} describes a drafter ({arch.architecture}), not a model; give it as "
+            "--drafter-path"
+        )
+    known = catalog_name_of(arch)
+    if known is None or known == arch.name:
+        return arch
+    return replace(arch, name=known, extra={**arch.extra, "name_in_file": arch.name})
+
+
+def _read_path(path: Path) -> ModelArch:
     if path.is_dir():
         return read_checkpoint(path)
     if path.suffix.lower() == ".gguf":

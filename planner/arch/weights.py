@@ -6,6 +6,8 @@ from planner.arch.quant import KV_BYTES, kv_dtype_bytes
 from planner.arch.records import ModelArch, WeightFormat
 from planner.errors import InputError, MissingFact
 
+_PLAIN_BITS = 16
+"""Bits of a checkpoint that is not quantised."""
 _RECORD_BYTES = 2
 """Cache figures in the records count 2 bytes an element."""
 
@@ -115,9 +117,9 @@ def weight_bytes(arch: ModelArch, fmt: WeightFormat) -> WeightBytes:
         mtp=_mtp_bytes(arch, counts, dense, expert),
         tied=arch.tied_embeddings,
     )
-    if arch.checkpoint_bytes is None or fmt != arch.native_format:
-        return made
-    return _scaled(made, arch)
+    own = arch.native_format
+    is_own = fmt == own if own is not None else fmt.bits_per_weight == _PLAIN_BITS
+    return _scaled(made, arch) if arch.checkpoint_bytes is not None and is_own else made
 
 
 def _mtp_bytes(arch: ModelArch, counts: WeightCounts, dense: float, expert: float) -> float:

@@ -8,15 +8,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planner.errors import InputError
+
 if TYPE_CHECKING:
     from planner.arch.records import AttentionShape, LayerGroup, ModelArch
 
 
 def command(
     model: Annotated[
-        str,
+        str | None,
         typer.Argument(metavar="MODEL", help="Catalog name, hub id, config.json, folder or .gguf."),
-    ],
+    ] = None,
+    named: Annotated[
+        str | None, typer.Option("--model", metavar="MODEL", help="The same, as an option.")
+    ] = None,
     kv_dtype: Annotated[
         str, typer.Option("--kv-dtype", metavar="NAME", help="Element type of the KV cache.")
     ] = "bf16",
@@ -25,7 +30,10 @@ def command(
     """What a model's files say about its shape."""
     from planner.arch.load import load_model  # noqa: PLC0415  # only this verb needs the readers
 
-    report = describe(load_model(model), kv_dtype)
+    chosen = model or named
+    if chosen is None or (model and named):
+        raise InputError("inspect takes one model: planner inspect MODEL")
+    report = describe(load_model(chosen), kv_dtype)
     if as_json:
         print(json.dumps(report, indent=2))
     else:
@@ -145,9 +153,13 @@ def page(report: dict[str, Any]) -> list[str]:
 
 def _labelled(label: str, text: str) -> list[str]:
     """A label and its text, wrapped beside it."""
-    return textwrap.wrap(text, 79, initial_indent=f"  {label:<13}", subsequent_indent=" " * 15) or [
-        f"  {label}"
-    ]
+    return textwrap.wrap(
+        text,
+        79,
+        initial_indent=f"  {label:<13}",
+        subsequent_indent=" " * 15,
+        break_on_hyphens=False,
+    ) or [f"  {label}"]
 
 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
@@ -176,7 +188,7 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
 
 
 def _layer_line(group: dict[str, Any]) -> str:
-    parts = [f"{group['count']:>3} x {group['name']:<15}"]
+    parts = [f"{group['count']:>3} x {group['name']:<14}"]
     if group.get("kind"):
         parts.append(
             f"{group['num_heads']}/{group['num_kv_heads']} heads of {group['head_dim']}"
@@ -186,11 +198,11 @@ def _layer_line(group: dict[str, Any]) -> str:
         parts.append(f"window {group['window']}")
     if group.get("num_experts"):
         parts.append(
-            f"{group['top_k']} of {group['num_experts']} experts x {group['expert_width']}"
+            f"{group['top_k']} of {group['num_experts']} experts of {group['expert_width']}"
         )
     if group["ffn_width"]:
         parts.append(f"FFN {group['ffn_width']}")
-    return "  ".join(parts)
+    return "  ".join(parts).rstrip()
 
 
 def _billions(count: int) -> str:
