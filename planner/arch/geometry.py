@@ -75,7 +75,8 @@ class MixerReader:
             window = config.need_int(
                 "sliding_window", "sliding_window_size", "attention_chunk_size"
             )
-        gated = config.flag("attn_output_gate") is True or self.model_type == "qwen3_next"
+        gate = config.flag("attn_output_gate", "use_attn_output_gate")
+        gated = gate is True or self.model_type == "qwen3_next"
         shared = (
             not windowed
             and self.model_type.startswith("gemma4")
