@@ -19,9 +19,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from planner.search.recommend import recommend
-
 from planner.search.question import Question
+from planner.search.recommend import recommend
 
 RECOMMEND = ("-m", "planner", "recommend", "--model", "Qwen/Qwen3-8B", "--gpu", "4090",
              "--calibration", "none")  # fmt: skip
