@@ -197,9 +197,7 @@ def _layer_line(group: dict[str, Any]) -> str:
     if group.get("window"):
         parts.append(f"window {group['window']}")
     if group.get("num_experts"):
-        parts.append(
-            f"{group['top_k']} of {group['num_experts']} experts of {group['expert_width']}"
-        )
+        parts.append(f"{group['top_k']}/{group['num_experts']} experts of {group['expert_width']}")
     if group["ffn_width"]:
         parts.append(f"FFN {group['ffn_width']}")
     return "  ".join(parts).rstrip()
