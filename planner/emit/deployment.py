@@ -9,6 +9,8 @@ from planner.emit.names import argument, local_path
 from planner.errors import EngineUnsupported
 from planner.search.records import Evaluation, Plan
 
+ONLY_FOR_ARMS = "only for the arms with a drafter: "
+"""Head of a download that the chosen command, which is off, does not need."""
 _QUANTISED_NAME = re.compile(
     r"fp8|nvfp4|mxfp4|mxfp8|int4|int8|w4a16|w8a8|w8a16|awq|gptq|gpt-oss|bnb|quantized"
     # released in FP8 by their makers
@@ -18,6 +20,8 @@ _QUANTISED_NAME = re.compile(
 _PARALLEL_DRAFT = re.compile(r"p-?eagle|(?<![a-z])pard(?![a-z])", re.IGNORECASE)
 _BLOCK_FAMILIES = frozenset({"dflash", "dspark"})
 _MAX_ARM_DRAFT_LEN = 16
+_TEMPLATE = "template"
+_SUBFOLDER = re.compile(r"(?<![\w./-])([\w.-]+)/")
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,8 @@ class Drafter:
     subfolder: str = ""
     """Folder inside the target's repository that holds it."""
     max_draft_len: int | None = None
+    draft_len_step: int = 1
+    """Several MTP modules: D is a multiple of their number once it exceeds it."""
     core_bits: float = 16.0
     parallel: bool = False
     """P-EAGLE or PARD, which draft all tokens in one pass."""
@@ -38,7 +44,12 @@ class Drafter:
     @property
     def on_hub(self) -> bool:
         """Whether it is a repository of its own that must be downloaded."""
-        return self.drafter_id not in ("", "template") and not Path(self.drafter_id).is_absolute()
+        return self.exists and bool(self.drafter_id) and not Path(self.drafter_id).is_absolute()
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is a checkpoint, and not only a form that could be trained."""
+        return self.drafter_id != _TEMPLATE
 
     @property
     def block(self) -> int | None:
@@ -128,25 +139,50 @@ def _drafter(plan: Plan) -> Drafter | None:
     chosen = _drafted(plan)
     if chosen is None or chosen.draft_len == 0 or chosen.family == "none":
         return None
-    record = plan.drafter or {}
-    if record.get("family") != chosen.family:
-        record = {}
-    name = str(chosen.drafter_id)
-    lower = name.lower()
-    inside = "in checkpoint" in lower or "in-checkpoint" in lower
-    folder = re.match(r"\(([\w.-]+)/ sub-folder of the target checkpoint\)", name)
-    own = chosen.family != "ngram" and not inside and not folder
+    record = plan.drafter if plan.drafter and plan.drafter.get("family") == chosen.family else {}
+    name, folder, inside = _checkpoint(chosen.drafter_id)
+    inside = inside or bool(record.get("in_checkpoint"))
+    own = chosen.family != "ngram" and not inside and bool(name)
     path = local_path(name) if own else None
-    limit = record.get("max_draft_len")
+    limit, step = record.get("max_draft_len"), record.get("draft_len_step")
     return Drafter(
-        family=chosen.family,
+        family="eagle1" if own and not path and _is_eagle1(chosen.family, name) else chosen.family,
         drafter_id=argument(str(path or name), "the drafter's name") if own else "",
         in_checkpoint=inside,
-        subfolder=folder.group(1) if folder else "",
+        subfolder=folder,
         max_draft_len=int(limit) if limit else None,
+        draft_len_step=int(step) if step else 1,
         core_bits=float(record.get("core_bits") or 16.0),
-        parallel=own and bool(_PARALLEL_DRAFT.search(name)),
+        parallel=own and (bool(record.get("parallel")) or bool(_PARALLEL_DRAFT.search(name))),
     )
+
+
+def _checkpoint(drafter_id: str) -> tuple[str, str, bool]:
+    """(hub id or path, folder inside it, whether the target's checkpoint holds it).
+
+    Catalogs write `Qwen/Qwen3.5-27B (in-checkpoint)`, `(dflash/ sub-folder of the target
+    checkpoint)` and `org/name (sub-folder dflash/)`.
+    """
+    if drafter_id.startswith(_TEMPLATE):
+        return _TEMPLATE, "", False
+    head, bracket, remark = drafter_id.partition(" (")
+    if drafter_id.startswith("("):
+        head, bracket, remark = "", "(", drafter_id[1:]
+    if drafter_id == "in checkpoint" or remark.startswith("in-checkpoint"):
+        return "", "", True
+    folder = _SUBFOLDER.search(remark) if bracket and remark.endswith(")") else None
+    if folder:
+        return head, folder.group(1), False
+    if "no published" in remark:
+        return _TEMPLATE, "", False
+    return drafter_id, "", False
+
+
+def _is_eagle1(family: str, name: str) -> bool:
+    """Whether the name is that of a first-generation EAGLE head, which engines load otherwise."""
+    lower = name.lower()
+    newer = "eagle3" in lower or "eagle-3" in lower or "peagle" in lower or "p-eagle" in lower
+    return family == "eagle3" and "eagle" in lower and not newer
 
 
 def require_checkpoint(drafter: Drafter) -> Drafter:
@@ -155,7 +191,7 @@ def require_checkpoint(drafter: Drafter) -> Drafter:
     Raises:
         EngineUnsupported: the plan was made with a template whose sizes are assumed.
     """
-    if drafter.drafter_id == "template":
+    if drafter.drafter_id == _TEMPLATE:
         raise EngineUnsupported(
             f"no published {drafter.family} drafter is known for this model, so there is nothing "
             "that an engine could load; train one and give --drafter-path, or use --drafter none"
@@ -191,7 +227,7 @@ def _schedule(plan: Plan, max_seqs: int, drafter: Drafter | None) -> tuple[Step,
 def _arm_draft_lens(plan: Plan, drafter: Drafter | None) -> tuple[int, ...]:
     """Draft lengths worth starting an engine with: all small ones and the plan's own."""
     chosen = _drafted(plan)
-    if drafter is None or chosen is None or drafter.drafter_id == "template":
+    if drafter is None or chosen is None or not drafter.exists:
         return ()
     limit = min(drafter.block or max(8, chosen.draft_len), _MAX_ARM_DRAFT_LEN)
     return tuple(sorted({*range(1, limit + 1), chosen.draft_len}))

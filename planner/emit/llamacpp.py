@@ -5,7 +5,14 @@ from functools import cached_property
 from math import ceil
 
 from planner.emit.check import Facts, check, nearest
-from planner.emit.deployment import Deployment, Drafter, deployment, offloaded, require_checkpoint
+from planner.emit.deployment import (
+    ONLY_FOR_ARMS,
+    Deployment,
+    Drafter,
+    deployment,
+    offloaded,
+    require_checkpoint,
+)
 from planner.emit.headline import headline
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
 from planner.emit.names import file_stem, one_line
@@ -86,7 +93,7 @@ class LlamacppEmitter:
         is_mtp = bool(drafter and drafter.family == "mtp")
         facts = Facts(
             max_draft_len=drafter.block if drafter else None,
-            mtp_layers=drafter.max_draft_len if drafter and is_mtp else None,
+            mtp_layers=drafter.draft_len_step if drafter and is_mtp else None,
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
         )
@@ -149,7 +156,8 @@ class LlamacppEmitter:
     def _target_file(self, plan: Plan, want: Deployment) -> str:
         if want.model.lower().endswith(".gguf") and want.model_path:
             return want.model
-        return f"models/{file_stem(want.model)}-{file_stem(self._gguf_type(plan.best.quant))}.gguf"
+        kind = file_stem(self._gguf_type(plan.best.quant))
+        return f"models/{_gguf_stem(want.model)}-{kind}.gguf"
 
     def _arms(
         self, plan: Plan, want: Deployment
@@ -169,13 +177,17 @@ class LlamacppEmitter:
         target = self._target_file(plan, want)
         source = str(want.model_path) if want.model_path else f"models/hf/{file_stem(want.model)}"
         lines: list[str] = []
-        if target != want.model:
+        kind = "" if target == want.model else self._gguf_type(plan.best.quant)
+        if kind and want.model_path is None and _is_gguf_repository(want.model):
+            lines.append(_fetch_gguf(want.model, f"*{kind}*"))
+        elif kind:
             if want.model_path is None:
                 lines.append(command(("hf", "download", want.model, "--local-dir", source)))
-            lines += _convert(source, target, self._gguf_type(plan.best.quant))
+            lines += _convert(source, target, kind)
         drafter = want.drafter
-        if drafter and drafter.drafter_id != "template" and _has_file(drafter):
-            lines += _draft_downloads(want, drafter, source)
+        if drafter and drafter.exists and _has_file(drafter):
+            only = "" if want.draft_len else ONLY_FOR_ARMS
+            lines += [only + line for line in _draft_downloads(want, drafter, source)]
         return tuple(lines)
 
     def _description(self, want: Deployment, argv: tuple[str, ...]) -> str:
@@ -216,6 +228,22 @@ def _layers(plan: Plan) -> list[str]:
     return flags
 
 
+def _is_gguf_repository(hub_id: str) -> bool:
+    return hub_id.lower().endswith("-gguf")
+
+
+def _fetch_gguf(hub_id: str, pattern: str) -> str:
+    """Download of converted files; which of them it is, only the repository tells."""
+    fetch = ("hf", "download", hub_id, "--include", f"{pattern}.gguf", "--local-dir", "models")
+    return command(fetch)
+
+
+def _gguf_stem(name: str) -> str:
+    """File stem without the -GGUF that repositories add to the model's name."""
+    stem = file_stem(name)
+    return stem[: -len("-gguf")] if _is_gguf_repository(stem) else stem
+
+
 def _has_file(drafter: Drafter) -> bool:
     """Whether the drafter is a GGUF of its own; MTP inside the target's GGUF is not."""
     if drafter.family == "ngram":
@@ -228,8 +256,8 @@ def _draft_file(want: Deployment, drafter: Drafter) -> str:
         return drafter.drafter_id
     if drafter.drafter_id:
         # A draft may have the target's own name under another owner.
-        same = file_stem(drafter.drafter_id) == file_stem(want.model)
-        name = file_stem(drafter.drafter_id) + ("-draft" if same else "")
+        same = _gguf_stem(drafter.drafter_id) == _gguf_stem(want.model)
+        name = _gguf_stem(drafter.drafter_id) + ("-draft" if same else "")
     else:
         name = f"{file_stem(want.model)}-{drafter.family}"
     return f"models/{name}-{_draft_type(drafter)}.gguf"
@@ -260,11 +288,14 @@ def _draft_downloads(want: Deployment, drafter: Drafter, target_source: str) -> 
         return []
     lines: list[str] = []
     source = path
+    if drafter.on_hub and _is_gguf_repository(path):
+        return [_fetch_gguf(path, "*")]
     if drafter.on_hub:
         source = f"models/hf/draft/{file_stem(path)}"
         lines.append(command(("hf", "download", path, "--local-dir", source)))
     elif not path:
-        source = f"{target_source}/{drafter.subfolder}".rstrip("/")
+        source = target_source
+    source = f"{source}/{drafter.subfolder}".rstrip("/")
     own_tokenizer = drafter.family == "external"
     extra = () if own_tokenizer else ("--target-model-dir", target_source)
     return lines + _convert(source, _draft_file(want, drafter), _draft_type(drafter), *extra)
@@ -276,6 +307,16 @@ def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
         "the draft length cannot be changed while the server runs: use the arms of plan.json or "
         "schedule.json and restart",
     ]
+    if any(
+        _is_gguf_repository(name)
+        for name in (want.model, want.drafter.drafter_id if want.drafter else "")
+    ):
+        notes.append("repositories name their GGUF files as they like: adapt the file names")
+    if want.model_path is None and "/" not in want.model:
+        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
+    native = rules.names["gguf"].get(plan.best.quant.lower())
+    if native and native != plan.best.quant.upper():
+        notes.append(f"the plan counts on {plan.best.quant}, which a GGUF holds as {native}")
     quant = plan.best.quant.upper()
     if quant.startswith("UD-") or quant.endswith("_XL"):
         notes.append(f"{plan.best.quant} is published by others and not made by llama-quantize")

@@ -1,12 +1,15 @@
 """vLLM: a plan becomes engine.yaml (`vllm serve MODEL --config`), launch.sh and a D schedule."""
 
 import json
+import re
 from collections.abc import Mapping
 from functools import cached_property
 from math import ceil, floor
 
+from hwprofiles.load import load_gpu
 from planner.emit.check import Facts, check
 from planner.emit.deployment import (
+    ONLY_FOR_ARMS,
     Deployment,
     Drafter,
     Step,
@@ -21,7 +24,7 @@ from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import command, launch_script
 from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
-from planner.errors import EngineUnsupported
+from planner.errors import EngineUnsupported, InputError
 from planner.search.records import Launch, Plan
 
 _HOST, _PORT = "127.0.0.1", 8000
@@ -85,10 +88,11 @@ class VllmEmitter:
             "host": _HOST,
             "port": _PORT,
             "tensor-parallel-size": plan.best.tp,
+            **_stages(plan),
             "max-model-len": want.context_len,
             "max-num-seqs": want.max_seqs,
             "max-num-batched-tokens": self._token_budget(want, spec, most),
-            **self._memory(plan),
+            **self._memory(plan, want.max_seqs),
             **self._formats(plan, want),
             **_offload(plan),
             "compilation-config": {
@@ -101,7 +105,11 @@ class VllmEmitter:
         is_mtp = bool(drafter and drafter.family == "mtp")
         facts = Facts(
             max_draft_len=drafter.block if drafter else None,
-            mtp_layers=drafter.max_draft_len if drafter and is_mtp else None,
+            mtp_layers=drafter.draft_len_step if drafter and is_mtp else None,
+            aux_over_pipeline=any(
+                re.search(pattern, want.model, re.IGNORECASE)
+                for pattern in self.rules.lists["aux_over_pipeline"]
+            ),
             checkpoint_quantised=want.quantised,
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
@@ -151,20 +159,21 @@ class VllmEmitter:
         usual = min(comfortable, want.max_seqs * want.context_len)
         return max(usual, ceil(need / _BUDGET_STEP) * _BUDGET_STEP)
 
-    def _memory(self, plan: Plan) -> Config:
-        """Share of the card: all of it but the engine reserve, or the KV bytes under a limit."""
-        ledger = plan.best.ledger
-        if plan.inputs.max_vram_mib is not None:
+    def _memory(self, plan: Plan, max_seqs: int) -> Config:
+        """Share of the card: vLLM's default, more where the plan needs it, never past its limit.
+
+        The ledger's capacity is the part of the card that the plan may claim (--max-vram included).
+        """
+        ledger, default = plan.best.ledger, self.rules.numbers["gpu_memory_utilization_default"]
+        card_mib = _card_mib(plan)
+        if card_mib is None:
+            if plan.inputs.max_vram_mib is None:
+                return {"gpu-memory-utilization": default}
             kv_mib = ledger.kv_mib + ledger.drafter_kv_mib + ledger.recurrent_state_mib
             return {"kv-cache-memory-bytes": ceil(kv_mib * 2**20)}
-        if ledger.capacity_mib <= 0:
-            return {"gpu-memory-utilization": self.rules.numbers["gpu_memory_utilization_default"]}
-        default = self.rules.numbers["gpu_memory_utilization_default"]
-        reserve = ledger.engine_reserve_mib / ledger.capacity_mib
-        share = 1 - reserve if reserve else default
-        needed = (ledger.total_mib - ledger.engine_reserve_mib) / ledger.capacity_mib
-        share = min(max(share, needed), _MAX_UTILIZATION)
-        return {"gpu-memory-utilization": floor(share * 100 + 1e-9) / 100}
+        limit = min(ledger.capacity_mib / card_mib, _MAX_UTILIZATION)
+        share = min(limit, max(default, _needed_mib(plan, max_seqs) / card_mib))
+        return {"gpu-memory-utilization": floor(share * 1000 + 1e-9) / 1000}
 
     def _formats(self, plan: Plan, want: Deployment) -> Config:
         """KV cache type and, where vLLM must convert the weights itself, the scheme."""
@@ -238,6 +247,33 @@ def _request_counts(most: int) -> list[int]:
     return sorted({*counts, most})
 
 
+def _stages(plan: Plan) -> Config:
+    """Pipeline stages: GPUs beyond the tensor-parallel ones hold consecutive layers."""
+    stages = plan.inputs.num_gpus // plan.best.tp
+    return {"pipeline-parallel-size": stages} if stages > 1 else {}
+
+
+def _card_mib(plan: Plan) -> float | None:
+    """Memory of one GPU by its profile; None for a profile of the user's own."""
+    try:
+        found = load_gpu(plan.inputs.gpu).vram_mib
+    except InputError:
+        return None
+    # A machine with more memory than its profile (unified memory, stated by the user).
+    return max(found.value, plan.best.ledger.capacity_mib) if found else None
+
+
+def _needed_mib(plan: Plan, max_seqs: int) -> float:
+    """Memory for `max_seqs` sequences, on the line from the plan's batch to the largest that fits.
+
+    Hybrids do not start with fewer state blocks than sequences (vllm/config/compilation.py:1517).
+    """
+    best, ledger = plan.best, plan.best.ledger
+    more = ledger.max_batch_at_context - best.batch
+    share = min(1.0, (max_seqs - best.batch) / more) if more > 0 else 0.0
+    return ledger.total_mib + share * max(0.0, ledger.capacity_mib - ledger.total_mib)
+
+
 def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
@@ -249,11 +285,11 @@ def _is_gguf(quant: str) -> bool:
 def _draft_model(want: Deployment, drafter: Drafter) -> str:
     if not drafter.subfolder:
         return drafter.drafter_id
-    if want.model_path is None:
+    if want.model_path is None or drafter.drafter_id:
         raise EngineUnsupported(
             f"vllm 0.33.0 takes a draft model by repository or folder, and this one lies in "
-            f"{drafter.subfolder}/ of {want.model}; download it and give --drafter-path "
-            "[vllm/config/speculative.py:416]"
+            f"{drafter.subfolder}/ of {drafter.drafter_id or want.model}; download it and give "
+            "--drafter-path [vllm/config/speculative.py:416]"
         )
     return str(want.model_path / drafter.subfolder)
 
@@ -274,7 +310,8 @@ def _downloads(want: Deployment) -> tuple[str, ...]:
     if want.model_path is None:
         lines.append(command(("hf", "download", want.model)))
     if want.drafter and want.drafter.on_hub:
-        lines.append(command(("hf", "download", want.drafter.drafter_id)))
+        only = "" if want.draft_len else ONLY_FOR_ARMS
+        lines.append(only + command(("hf", "download", want.drafter.drafter_id)))
     return tuple(lines)
 
 
@@ -299,11 +336,8 @@ def _remarks(
         notes.append(
             "draft and target need the same vocabulary size [vllm/config/speculative.py:2040]"
         )
-    if plan.inputs.num_gpus > plan.best.tp:
-        notes.append(
-            f"one engine on {plan.best.tp} of {plan.inputs.num_gpus} GPUs was planned; start "
-            "another one on the rest"
-        )
+    if want.model_path is None and "/" not in want.model:
+        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
     if plan.best.ledger.max_context_at_batch > want.context_len:
         notes.append(
             f"max-model-len is the plan's context; {plan.best.ledger.max_context_at_batch} tokens "

@@ -128,6 +128,13 @@ def _trained_block(settings: Settings, facts: Facts) -> str | None:
     return f"D = {draft_len}, trained block {limit}"
 
 
+def _pipeline_drafts(settings: Settings, facts: Facts) -> str | None:
+    stages, method = integer(settings, "pipeline-parallel-size") or 1, _method(settings)
+    if stages == 1 or facts.aux_over_pipeline or method not in (*_BLOCK, "eagle3"):
+        return None
+    return f"method {method} over {stages} pipeline stages"
+
+
 def _ngram_order(settings: Settings, _facts: Facts) -> str | None:
     low = integer(settings, _SPEC + "prompt_lookup_min")
     high = integer(settings, _SPEC + "prompt_lookup_max")
@@ -320,6 +327,7 @@ _PREDICATES: dict[str, Callable[[Settings, Facts], str | None]] = {
     "draft-tp": _draft_tp,
     "mtp-divisible": _mtp_divisible,
     "trained-block": _trained_block,
+    "pipeline-drafts": _pipeline_drafts,
     "ngram-order": _ngram_order,
     "schedule-form": _schedule_form,
     "schedule-start": _schedule_start,

@@ -131,12 +131,15 @@ def plan(
     table: tuple[TableCell, ...] | None = None,
     *,
     max_draft_len: int | None = None,
+    draft_len_step: int = 1,
     best_drafted: Evaluation | None = None,
     **input_changes: object,
 ) -> Plan:
     best = best or evaluation()
     drafted = best if best.draft_len else best_drafted
     record = drafter_record(drafted.family, drafted.drafter_id, max_draft_len) if drafted else None
+    if record:
+        record["draft_len_step"] = draft_len_step
     rows = table if table is not None else cells((1, best.draft_len), (4, best.draft_len))
     return Plan(
         planner_version="0.1.0",

@@ -16,6 +16,7 @@ SPEC_FLAGS = ("--spec", "-md", "-ngld", "-ctkd", "-ctvd")
 
 def plan(family: str = "external", draft_len: int = 5, **changes: object) -> Plan:
     limit = changes.pop("max_draft_len", None)
+    step = changes.pop("draft_len_step", 1)
     offload = changes.pop("offload", None)
     num_gpus = changes.pop("num_gpus", 1)
     source = changes.pop("model_source", "catalog")
@@ -23,6 +24,7 @@ def plan(family: str = "external", draft_len: int = 5, **changes: object) -> Pla
     return build.plan(
         best,
         max_draft_len=limit,  # type: ignore[arg-type]
+        draft_len_step=step,  # type: ignore[arg-type]
         engine="llama.cpp",
         engine_version="b11434",
         offload=offload,
@@ -180,9 +182,10 @@ def test_wide_verification_raises_the_batches() -> None:
         ({"kv_dtype": "fp8"}, "q8_0"),
         ({"quant": "fp8"}, "--quant Q8_0"),
         ({"quant": "w4a16"}, "--quant Q4_K_M"),
+        ({"family": "eagle3", "drafter_id": "org/EAGLE-Vicuna"}, "no speculative type"),
         ({"quant": "Q4_KM"}, "--quant Q4_K"),
         ({"family": "dflash", "draft_len": 9, "max_draft_len": 8}, "trained-block"),
-        ({"family": "mtp", "draft_len": 4, "max_draft_len": 3}, "mtp-heads"),
+        ({"family": "mtp", "draft_len": 4, "draft_len_step": 3}, "mtp-heads"),
     ],
 )
 def test_what_the_version_cannot_do(changes: dict[str, object], advice: str) -> None:
@@ -196,6 +199,20 @@ def test_what_the_version_cannot_do(changes: dict[str, object], advice: str) -> 
 )
 def test_weight_types(quant: str, name: str) -> None:
     assert f"-m models/Qwen3-8B-{name}.gguf" in line(plan(quant=quant))
+
+
+def test_a_native_format_is_said_to_change() -> None:
+    emission = emit(plan("ngram", 3, quant="fp8_block"))
+    assert emission.launch.argv[2] == "models/Qwen3-8B-Q8_0.gguf"
+    assert "the plan counts on fp8_block, which a GGUF holds as Q8_0" in emission.notes
+
+
+def test_a_drafter_is_optional_where_off_won() -> None:
+    off = build.evaluation("none", 0, quant="Q4_K_M")
+    both = build.plan(off, best_drafted=build.evaluation("eagle3", 3), engine="llama.cpp")
+    drafts = [note for note in emit(both).notes if "eagle3" in note]
+    assert drafts
+    assert all(note.startswith("only for the arms with a drafter: ") for note in drafts)
 
 
 def test_a_local_gguf_is_used_as_it_is(tmp_path: Path) -> None:
@@ -217,3 +234,18 @@ def test_trained_drafters_are_converted_with_the_target() -> None:
 def test_draft_and_target_files_never_collide() -> None:
     argv = emit(plan("external", 3, drafter_id="other/Qwen3-8B", quant="bf16")).launch.argv
     assert argv[argv.index("-m") + 1] != argv[argv.index("-md") + 1]
+
+
+def test_gguf_repositories_are_not_converted() -> None:
+    wanted = plan("dflash", 5, drafter_id="Lucebox/Qwen3.6-27B-DFlash-GGUF")
+    emission = emit(wanted)
+    assert "-md models/Qwen3.6-27B-DFlash-BF16.gguf" in " ".join(emission.launch.argv)
+    fetch = "hf download Lucebox/Qwen3.6-27B-DFlash-GGUF --include '*.gguf' --local-dir models"
+    assert fetch in emission.notes
+    assert any("adapt the file names" in note for note in emission.notes)
+
+
+def test_a_drafter_in_a_folder_of_the_target() -> None:
+    folder = "(dflash/ sub-folder of the target checkpoint)"
+    notes = "\n".join(emit(plan("dflash", 5, drafter_id=folder)).notes)
+    assert "convert_hf_to_gguf.py models/hf/Qwen3-8B/dflash --target-model-dir" in notes

@@ -36,6 +36,7 @@ BROKEN_VLLM: list[tuple[str, dict[str, object], Facts]] = [
     ("draft-tp", {SPEC + "draft_tensor_parallel_size": 2}, VLLM_FACTS),
     ("mtp-divisible", {SPEC + "method": "mtp"}, Facts(mtp_layers=2)),
     ("trained-block", {SPEC + "method": "dspark"}, Facts(max_draft_len=2)),
+    ("pipeline-drafts", {"pipeline-parallel-size": 2}, VLLM_FACTS),
     (
         "ngram-order",
         {
@@ -104,7 +105,7 @@ BROKEN_VLLM: list[tuple[str, dict[str, object], Facts]] = [
     (
         "adaptive",
         {SPEC + "enable_adaptive_verification": True, "pipeline-parallel-size": 2},
-        VLLM_FACTS,
+        Facts(aux_over_pipeline=True),
     ),
     ("heterogeneous-vocab", {SPEC + "use_heterogeneous_vocab": True}, VLLM_FACTS),
     ("draft-context", {SPEC + "max_model_len": 8192}, VLLM_FACTS),

@@ -140,9 +140,31 @@ def test_drafters_by_their_checkpoints() -> None:
         emit(build.plan(folder))
 
 
-def test_a_template_cannot_be_started() -> None:
+def test_names_of_the_catalog() -> None:
+    eagle1 = build.evaluation("eagle3", 3, drafter_id="yuhuili/EAGLE-Vicuna-7B-v1.3")
+    assert spec(build.plan(eagle1))["method"] == "eagle"
+    mtp = build.evaluation("mtp", 1, drafter_id="Qwen/Qwen3.5-27B (in-checkpoint)")
+    assert spec(build.plan(mtp)) == {"method": "mtp", "num_speculative_tokens": 1}
+    bracket = build.evaluation("dflash", 5, drafter_id="org/Draft (sub-folder dflash/)")
+    with pytest.raises(EngineUnsupported, match="dflash/ of org/Draft"):
+        emit(build.plan(bracket))
+    odd = build.evaluation("external", 5, drafter_id="org/a (b) c")
+    assert spec(build.plan(odd))["model"] == "org/a (b) c"
+
+
+@pytest.mark.parametrize(
+    "drafter_id",
+    [
+        "template: no published checkpoint known",
+        "org/Draft (training recipe output; no published HF id seen)",
+    ],
+)
+def test_a_template_cannot_be_started(drafter_id: str) -> None:
+    best = build.evaluation("dflash", 5, drafter_id=drafter_id)
     with pytest.raises(EngineUnsupported, match="--drafter-path"):
-        emit(build.plan(build.evaluation("dflash", 5, drafter_id="template")))
+        emit(build.plan(best))
+    off = build.plan(build.evaluation(draft_len=0), best_drafted=best)
+    assert list(emit(off).launch.arms) == ["off"]
 
 
 @pytest.mark.parametrize("draft_len", [1, 3, 7, 15])
@@ -189,7 +211,7 @@ def test_a_block_drafter_is_never_asked_for_more_than_its_block() -> None:
 
 
 def test_mtp_depth_two_has_no_odd_arms() -> None:
-    emission = emit(build.plan(build.evaluation("mtp", 4), max_draft_len=2))
+    emission = emit(build.plan(build.evaluation("mtp", 4), draft_len_step=2))
     assert list(emission.launch.arms) == [
         "off", "draft_len=1", "draft_len=2", "draft_len=4", "draft_len=6", "draft_len=8",
     ]  # fmt: skip
@@ -197,15 +219,42 @@ def test_mtp_depth_two_has_no_odd_arms() -> None:
 
 
 def test_memory_share() -> None:
-    """(24576 - 1966) / 24576 = 0.92; what the plan needs wins over a larger reserve."""
+    """The 4090 has 24564 MiB: 22723.5/24564 = 0.9251; at most what the ledger may claim."""
     assert config(build.plan())["gpu-memory-utilization"] == 0.92
-    small = build.evaluation(ledger=build.ledger(engine_reserve_mib=4915.2, total_mib=9000))
-    assert config(build.plan(small))["gpu-memory-utilization"] == 0.8
-    none = build.evaluation(ledger=build.ledger(engine_reserve_mib=0, total_mib=24500))
-    assert config(build.plan(none))["gpu-memory-utilization"] == 0.98
-    limited = config(build.plan(max_vram_mib=12000.0))
+    more = build.evaluation(ledger=build.ledger(total_mib=22723.5, capacity_mib=23335.8))
+    assert config(build.plan(more))["gpu-memory-utilization"] == 0.925
+    limited = build.evaluation(ledger=build.ledger(capacity_mib=12282.0))
+    assert config(build.plan(limited, max_vram_mib=12282.0))["gpu-memory-utilization"] == 0.5
+    stated = build.evaluation(ledger=build.ledger(total_mib=48000, capacity_mib=48000))
+    assert config(build.plan(stated))["gpu-memory-utilization"] == 0.98
+
+
+def test_more_sequences_than_the_plans_batch_need_their_memory() -> None:
+    """Half way from 4 to 64 sequences: (20480 + 0.5 * (23335.8 - 20480)) / 24564 = 0.8918."""
+    full = build.ledger(capacity_mib=23335.8, max_batch_at_context=64)
+    best = build.evaluation(ledger=full)
+    table = build.cells((4, 3), (64, 3))
+    assert config(build.plan(best, table))["gpu-memory-utilization"] == 0.95
+    assert config(build.plan(best, build.cells((34, 3))))["gpu-memory-utilization"] == 0.92
+    tight = build.evaluation(ledger=full.model_copy(update={"total_mib": 23000.0}))
+    assert config(build.plan(tight, build.cells((34, 3))))["gpu-memory-utilization"] == 0.943
+
+
+def test_memory_of_a_card_without_profile() -> None:
+    assert config(build.plan(gpu="my-card"))["gpu-memory-utilization"] == 0.92
+    limited = config(build.plan(gpu="my-card", max_vram_mib=12000.0))
     assert limited["kv-cache-memory-bytes"] == 1024 * 2**20
     assert "gpu-memory-utilization" not in limited
+
+
+def test_gpus_beyond_tensor_parallel_are_pipeline_stages() -> None:
+    plan = build.plan(build.evaluation(tp=2), num_gpus=6)
+    assert config(plan)["pipeline-parallel-size"] == 3
+    moe = build.plan(build.evaluation(), num_gpus=2, model_name="Qwen/Qwen3-30B-A3B")
+    with pytest.raises(EngineUnsupported, match="pipeline-drafts"):
+        emit(moe)
+    ngram = build.evaluation("ngram", 3)
+    config(build.plan(ngram, num_gpus=2, model_name="Qwen/Qwen3-30B-A3B"))
 
 
 @pytest.mark.parametrize(
