@@ -76,6 +76,8 @@ class Device:
     flops: Mapping[Dtype, float] = field(hash=False)
     """Dense matrix peak by arithmetic, FLOP/s. fp16 may be the vector rate (kind `assumed`: a
     lower bound) where no matrix rate is known; empty where nothing is known."""
+    fp16_accumulate_flops: float | None
+    """Dense fp16 peak with fp16 accumulation, where it differs (GeForce halves the other)."""
     fp32_flops: float | None
     """CUDA-core fp32 peak: 2 * lanes * SMs * clock; None outside NVIDIA."""
     vram_mib: float
@@ -261,6 +263,9 @@ def device_of(profile: GpuProfile, *, vram_mib: float | None = None) -> Device:
         memory_class=_memory_class(profile.memory_type),
         l2_bytes=profile.l2_mib.value * MIB if profile.l2_mib else None,
         flops=flops,
+        fp16_accumulate_flops=(
+            profile.fp16_accumulate_tflops.value * TERA if profile.fp16_accumulate_tflops else None
+        ),
         fp32_flops=2 * lanes * sms.value * clock.value * MHZ if lanes else None,
         vram_mib=vram.value,
         unified_memory=_unified(profile),

@@ -134,7 +134,7 @@ def attention_seconds(
     wave_time = waves * slow * kernel.wave_s + drawn * cta_bytes / (draw * rate / card.sm_count)
     rows = np.asarray(work.rows_charged) / np.maximum(1.0, work.kv_passes)
     flops = 2.0 * ctas * kv_per_cta * work.kv_width * rows
-    peak = kernel.flops_fraction * np.asarray(card.attention_flops)
+    peak = np.minimum(kernel.flops_fraction * np.asarray(card.issue_flops), card.attention_flops)
     compute = flops / (peak * np.minimum(1.0, ctas / card.sm_count))
     stream = (kv_bytes + queries) / rate + kv_bytes * (np.asarray(work.kv_passes) - 1.0) / l2
     body = smooth_max(kernel.smooth, stream, wave_time, compute)

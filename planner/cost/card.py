@@ -17,5 +17,8 @@ class Card:
     """1 for stacked memory, 0 for GDDR and LPDDR."""
     attention_flops: Num
     """Dense matrix rate of the attention kernels (fp16/bf16 with fp32 accumulation), FLOP/s."""
+    issue_flops: Num
+    """The same with fp16 accumulation: what the instruction rate alone would allow. GeForce cards
+    halve the rate above, so that their kernels come nearer to it."""
     fp32_flops: Num
     """CUDA-core rate, FLOP/s."""

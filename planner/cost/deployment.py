@@ -101,6 +101,7 @@ def card_of(device: Device, share: float) -> Card:
         l2_bytes=device.l2_bytes or 4e6,
         is_hbm=1.0 if device.memory_class == "hbm" else 0.0,
         attention_flops=half_flops(device) * share,
+        issue_flops=(device.fp16_accumulate_flops or half_flops(device)) * share,
         fp32_flops=_fp32_flops(device) * share,
     )
 

@@ -51,8 +51,8 @@ def attention_kernel_named(kernel: str, kv_dtype: str) -> AttentionKernel | None
 def _choose(table: str, engine: str, kernel: str | None, dtype: str) -> Row:
     rows = [r for r in _rows(table) if r["dtype"] == dtype]
     if kernel:
-        named = [r for r in rows if any(k == kernel for k in r["kernels"])]
-        named += [r for r in rows if any(len(k) > 12 and k in kernel for k in r["kernels"])]
+        named = [r for r in rows if kernel in r["kernels"]]
+        named = named or [r for r in rows if any(len(k) > 12 and k in kernel for k in r["kernels"])]
         own = [r for r in named if engine in r["engines"]]
         if named:
             return (own or named)[0]

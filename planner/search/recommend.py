@@ -1,6 +1,7 @@
 """The main job: every drafter x D x batch x context x format, and the plan that follows."""
 
 from dataclasses import asdict, dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -227,6 +228,11 @@ def _best(
     return result, index
 
 
+def best_drafted(s: Situation, searched: Searched) -> tuple[GridResult, Index] | None:
+    """Best drafter and D at the stated batch and context among drafters that can be had."""
+    return _best(s, [r for r in searched.drafted if _exists(r)], s.headline)
+
+
 def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple[TableCell, ...]:
     """Best D of the chosen drafter over batch x context; off where it does not help."""
     cells = []
@@ -313,6 +319,13 @@ DEFAULT_VERSIONS = {"vllm": "0.33.0", "llama.cpp": "b11434"}
 """Engine versions whose kernel rules and config rules were read."""
 
 
+def _drafter(spec: DrafterSpec | None) -> dict[str, Any] | None:
+    """The drafter's record in JSON's own types, so that a saved plan reads back equal."""
+    if spec is None:
+        return None
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(spec).items()}
+
+
 def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
     found = [*s.machine.notes, *d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
@@ -340,8 +353,7 @@ def plan_of(s: Situation) -> Plan:
         (*s.headline, 0),
         s.question.max_vram_mib,
     )
-    real = [r for r in searched.drafted if _exists(r)]
-    found = _best(s, real, s.headline)
+    found = best_drafted(s, searched)
     drafted = None
     if found:
         drafted = evaluation(found[0], s.grid, found[1], s.question.max_vram_mib)
@@ -365,5 +377,5 @@ def plan_of(s: Situation) -> Plan:
         assumptions=tuple(dict.fromkeys(s.target.assumptions)),
         warnings=_warnings(s, d),
         evaluated_points=searched.points,
-        drafter=asdict(chosen.spec) if chosen and chosen.spec and best is drafted else None,
+        drafter=_drafter(chosen.spec) if chosen and best is drafted else None,
     )

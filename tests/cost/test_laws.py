@@ -1,0 +1,199 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from hwprofiles.device import load_device
+from planner.arch.catalog import load_catalog_model
+from planner.arch.quant import weight_format
+from planner.cost.attention import AttentionWork, attention_seconds
+from planner.cost.card import Card
+from planner.cost.constants import constant
+from planner.cost.deployment import Deployment, Offload, card_of, power_share, step_coefficients
+from planner.cost.gemm import GemmWork, gemm_seconds
+from planner.cost.interval import speedup_interval, verdict
+from planner.cost.kernels import attention_kernel, gemm_kernel, moe_kernel
+from planner.cost.ledger import memory
+from planner.cost.moe import experts_touched, power_law_loads
+from planner.cost.round import speedup
+from planner.cost.smooth import smooth_max, stack, take
+from planner.cost.step import expert_fraction, gemm_time, step_time
+from planner.cost.tiles import deployment_tiles
+from planner.errors import MissingFact
+
+H100 = card_of(load_device("nvidia-h100-sxm-80gb"), 1.0)
+
+
+def _deployment(model: str = "Qwen/Qwen3-8B", fmt: str = "bf16", **fields: object) -> Deployment:
+    weights = weight_format(fmt)
+    assert weights is not None
+    base = {
+        "arch": load_catalog_model(model),
+        "weights": weights,
+        "kv_dtype": "bf16",
+        "device": load_device("nvidia-rtx-4090"),
+        "num_gpus": 1,
+        "tp": 1,
+        "engine": "vllm",
+    }
+    return Deployment(**(base | fields))  # type: ignore[arg-type]
+
+
+@given(st.floats(1e-6, 1.0), st.floats(1e-6, 1.0), st.floats(1.0, 8.0))
+def test_smooth_max_lies_between_max_and_sum(a: float, b: float, power: float) -> None:
+    value = float(smooth_max(power, a, b))
+    assert max(a, b) * 0.999 <= value <= (a + b) * 1.001
+
+
+def test_speedup_is_the_equation_and_counts_draftless_rounds() -> None:
+    assert float(speedup(3.0, 1.5, 1.0, 0.0)) == pytest.approx(2.0)
+    # p = 0.2 drafted rounds of 4 tokens at R = 2: (0.2*4 + 0.8) / (0.2*2 + 0.8) = 1.6/1.2
+    assert float(speedup(4.0, 2.0, 0.2, 0.0)) == pytest.approx(1.6 / 1.2)
+
+
+def test_uniform_routing_touches_the_expected_experts() -> None:
+    # 128 experts, top 8: 128*(1-(1-8/128)^4) = 29.1, 3.64 times the 8 of one token
+    assert float(experts_touched(4, 128, 8)) / 8 == pytest.approx(3.64, abs=0.01)
+
+
+@given(st.integers(1, 512), st.sampled_from([8, 64, 128]), st.sampled_from([1, 2, 8]))
+def test_power_law_loads_place_every_token(tokens: int, experts: int, top_k: int) -> None:
+    loads = power_law_loads(tokens, experts, top_k, 1.2)
+    assert loads.sum() == pytest.approx(min(tokens * top_k, tokens * experts), abs=1)
+    assert loads.max() <= tokens
+
+
+@given(st.sampled_from(["vllm", "sglang", "trtllm"]), st.integers(1, 1024))
+def test_gemm_time_never_falls_when_the_weight_grows(engine: str, rows: int) -> None:
+    kernel = gemm_kernel(engine, None, "bf16")
+    small, large = (
+        float(gemm_seconds(H100, kernel, GemmWork(rows, n, 4096, 989e12), warm=False))
+        for n in (4096, 8192)
+    )
+    assert large >= small
+
+
+# FlashAttention-3 splits from five KV blocks on: below 1K tokens a longer cache can be faster.
+@given(st.integers(1, 64), st.integers(1024, 131072))
+def test_attention_time_never_falls_with_context(batch: int, kv_len: int) -> None:
+    kernel = attention_kernel("vllm.fa3.sm90", "bf16")
+
+    def seconds(tokens: int) -> float:
+        work = AttentionWork(batch, 1, tokens, 32, 8, 256, 128, 2.0, 1, 128, 1)
+        floor, body = attention_seconds(H100, kernel, work, warm=False)
+        return float(floor + body)
+
+    assert seconds(2 * kv_len) >= seconds(kv_len)
+
+
+def test_losing_split_kv_costs_an_order_of_magnitude_at_long_context() -> None:
+    # vllm-project/flash-attention PR 193, RTX 3090, head_dim 256, 12 heads on 2 KV heads, 200K
+    # tokens: 0.5795 ms at one token with split-KV, 15.79 ms at eight without (27x).
+    card = card_of(load_device("nvidia-rtx-3090"), 1.0)
+    kernel = attention_kernel("vllm.fa2.sm8x", "bf16")
+    one = AttentionWork(1, 1, 200_000, 12, 2, 512, 256, 2.0, 1, 64, 1)
+    many = AttentionWork(1, 8, 200_000, 12, 2, 512, 256, 2.0, 6, 384, 0)
+    times = [sum(map(float, attention_seconds(card, kernel, w, warm=False))) for w in (one, many)]
+    assert times[0] == pytest.approx(0.5795e-3, rel=0.35)
+    assert times[1] == pytest.approx(15.79e-3, rel=0.35)
+
+
+def test_stacked_records_give_the_answers_of_single_ones() -> None:
+    cards = [card_of(load_device(i), 1.0) for i in ("nvidia-rtx-4090", "nvidia-h100-sxm-80gb")]
+    both: Card = take(stack(cards), np.array([1, 0, 1]))
+    assert both.dram_bytes_per_s == pytest.approx([3350e9, 1008e9, 3350e9])  # type: ignore[comparison-overlap]
+
+
+def test_quantised_products_of_llama_cpp_add_memory_and_arithmetic() -> None:
+    d = _deployment(fmt="Q4_K_M", engine="llama.cpp")
+    c = step_coefficients(d)
+    one, two, nine = (float(gemm_time(c.card, c.weights, 1, n)) for n in (1, 2, 9))
+    memory_s = float(c.weights.dense_bytes) / (0.66 * 1008e9)
+    assert one == pytest.approx(memory_s)
+    assert one < two < nine
+    assert nine > 1.39 * memory_s  # past the knee the tiled kernel over-reads
+
+
+def test_rows_of_one_sequence_share_experts_and_sequences_hardly_do() -> None:
+    w = step_coefficients(_deployment("Qwen/Qwen3-30B-A3B")).weights
+    one = float(expert_fraction(w, 1, 1))
+    assert float(expert_fraction(w, 1, 4)) / one == pytest.approx(2.0, rel=0.05)
+    assert float(expert_fraction(w, 4, 1)) / one > 3.3
+    assert float(expert_fraction(w, 512, 8)) <= 1.0
+
+
+def test_a_power_cap_slows_compute_alone() -> None:
+    device = load_device("nvidia-rtx-5090")
+    assert power_share(device, None) == power_share(device, 900.0) == 1.0
+    assert power_share(device, 400.0) == pytest.approx((400 / 575) ** 0.7)
+    free, capped = (
+        _deployment(device=device, power_limit_w=w, fmt="Q4_K_M", engine="llama.cpp")
+        for w in (None, 400.0)
+    )
+    tiles = deployment_tiles(free)[0]
+    times = [
+        [
+            float(step_time(step_coefficients(d), 1, r, 512, tiles.at(float(r))).total)
+            for r in (1, 5)
+        ]
+        for d in (free, capped)
+    ]
+    assert times[0][0] == pytest.approx(times[1][0], rel=0.02)
+    assert times[1][1] > 1.02 * times[0][1]
+
+
+def test_offloaded_experts_leave_the_card_and_bind_on_the_host() -> None:
+    plain = _deployment("Qwen/Qwen3-30B-A3B", "Q4_K_M", engine="llama.cpp")
+    moved = _deployment(
+        "Qwen/Qwen3-30B-A3B", "Q4_K_M", engine="llama.cpp", offload=Offload(60e9, expert_share=0.5)
+    )
+    tiles = deployment_tiles(plain)[0]
+    times = [step_time(step_coefficients(d), 1, 1.0, 512, tiles.at(1.0)) for d in (plain, moved)]
+    assert float(times[0].host) == 0.0
+    assert float(times[1].total) > float(times[0].total)
+    used = [memory(d, None, 1, 512, 0) for d in (plain, moved)]
+    assert float(used[1].weights) < 0.6 * float(used[0].weights)
+    assert float(used[1].host) > 0
+
+
+@given(st.integers(1, 64), st.integers(128, 65536))
+def test_memory_grows_with_batch_and_context(batch: int, context: int) -> None:
+    d = _deployment()
+    here = float(memory(d, None, batch, context, 0).total.max())
+    assert float(memory(d, None, batch + 1, context, 0).total.max()) > here
+    assert float(memory(d, None, batch, context + 1, 0).total.max()) > here
+
+
+def test_tensor_parallel_divides_weights_and_pays_all_reduce() -> None:
+    device = load_device("nvidia-h100-sxm-80gb")
+    one, four = (
+        _deployment("Llama-3.3-70B-Instruct", device=device, num_gpus=n, tp=n) for n in (1, 4)
+    )
+    a, b = step_coefficients(one), step_coefficients(four)
+    assert float(a.weights.dense_bytes) == pytest.approx(4 * float(b.weights.dense_bytes))
+    assert float(a.overhead.all_reduces) == 0.0
+    assert float(b.overhead.all_reduces) == 160.0  # two for each of 80 layers
+
+
+def test_a_missing_constant_is_named() -> None:
+    with pytest.raises(MissingFact, match=r"engines\.ollama\.layer_us"):
+        constant("engines", "ollama", "layer_us")
+    with pytest.raises(MissingFact, match="known formats"):
+        gemm_kernel("vllm", None, "fp3")
+
+
+def test_silicon_kernels_are_found_by_their_recorded_names() -> None:
+    cutlass = gemm_kernel("vllm", "CutlassFP8ScaledMMLinearKernel", "fp8")
+    assert cutlass != gemm_kernel("trtllm", "torch_flow", "fp8")
+    assert moe_kernel("trtllm", "moe_torch_flow_nongated", "bf16")[1] == 1.0
+
+
+@given(st.floats(0.3, 5.0), st.floats(0.01, 0.8), st.floats(0.0, 0.5))
+def test_verdicts_follow_the_chance_of_a_gain(gain: float, log_sd: float, risk: float) -> None:
+    low, high = speedup_interval(gain, log_sd)
+    assert low < high
+    said = verdict(gain, log_sd, risk)
+    if gain < 0.97:
+        assert said == "hurts"
+    if gain > 3.0 and log_sd < 0.3 and risk < 0.1:
+        assert said == "helps"

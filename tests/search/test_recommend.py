@@ -1,0 +1,130 @@
+import dataclasses
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from planner.errors import InputError, NoFeasiblePlan
+from planner.search.explain import explain
+from planner.search.question import Question
+from planner.search.recommend import recommend, search, situation
+from planner.search.records import Plan
+
+QWEN = Question(model="Qwen/Qwen3-8B", gpu="4090")
+
+
+def _ask(**fields: object) -> Plan:
+    return recommend(dataclasses.replace(QWEN, **fields))  # type: ignore[arg-type]
+
+
+@pytest.fixture(scope="module")
+def plan() -> Plan:
+    return recommend(QWEN)
+
+
+def test_the_plan_survives_its_own_json(plan: Plan) -> None:
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def test_the_best_drafter_can_be_had(plan: Plan) -> None:
+    assert not plan.best.drafter_id.startswith("template")
+    assert plan.drafter is not None
+    assert plan.drafter["drafter_id"] == plan.best.drafter_id
+
+
+def test_every_batch_and_context_has_a_cell(plan: Plan) -> None:
+    cells = {(c.batch, c.context_len) for c in plan.d_table}
+    assert cells == {(b, c) for b in plan.inputs.batches for c in plan.inputs.contexts}
+    assert any(c.draft_len == 0 for c in plan.d_table)
+    assert all(c.speedup == 1.0 for c in plan.d_table if c.draft_len == 0)
+
+
+def test_break_even_is_the_round_cost_ratio(plan: Plan) -> None:
+    assert plan.best_drafted is not None
+    assert plan.break_even_tokens_per_round == plan.best_drafted.round_cost_ratio
+
+
+def test_families_that_cannot_apply_say_why(plan: Plan) -> None:
+    assert "checkpoint" in plan.not_applicable["mtp"]
+
+
+def test_the_ledger_adds_up_and_fits(plan: Plan) -> None:
+    ledger = plan.best.ledger
+    parts = ledger.model_dump(exclude={"total_mib", "capacity_mib", "host_mib"})
+    sizes = [v for k, v in parts.items() if k.endswith("_mib")]
+    assert ledger.total_mib == pytest.approx(sum(sizes))
+    assert ledger.total_mib <= ledger.capacity_mib
+    # 8.19e9 weights x 2 bytes = 15.6 GiB
+    assert ledger.weights_mib == pytest.approx(8.19e9 * 2 / 2**20, rel=0.01)
+    # 147456 bytes a token (36 layers x 2 x 8 x 128 x 2) x 4096 tokens = 576 MiB
+    assert ledger.kv_mib == pytest.approx(576.0)
+
+
+def test_the_stated_limits_are_kept() -> None:
+    tight = _ask(max_vram_mib=19000.0)
+    assert tight.best.ledger.total_mib <= 19000.0
+    narrow = _ask(tile_rows=16)  # G = 4: D <= 3
+    assert narrow.best_drafted is not None
+    assert narrow.best_drafted.draft_len <= 3
+    assert any("tile rule" in r.reason for r in narrow.rejected)
+
+
+@settings(max_examples=12, deadline=None)
+@given(st.sampled_from([8, 16, 32, 64, 128]), st.sampled_from(["4090", "H100 SXM", "L40S"]))
+def test_accepted_rows_never_exceed_the_tile(tile_rows: int, gpu: str) -> None:
+    plan = _ask(tile_rows=tile_rows, gpu=gpu)
+    for found in (plan.best, *plan.best_per_family):
+        assert found.tile is None or found.draft_len == 0 or found.tile.query_rows <= tile_rows
+
+
+def test_a_model_too_large_is_refused_with_the_numbers() -> None:
+    with pytest.raises(NoFeasiblePlan, match=r"needs .* GiB .* of .* GiB usable"):
+        _ask(model="Llama-3.3-70B-Instruct")
+
+
+def test_a_format_that_fits_is_found_when_none_is_stated() -> None:
+    plan = _ask(model="Qwen/Qwen3-14B")
+    assert plan.inputs.quant != "bf16"
+    assert any("bf16" in w for w in plan.warnings)
+
+
+def test_no_drafter_means_off() -> None:
+    plan = _ask(drafter="none")
+    assert (plan.best.draft_len, plan.best_drafted) == (0, None)
+
+
+def test_a_stated_acceptance_below_break_even_turns_it_off() -> None:
+    plan = _ask(drafter="eagle3", tokens_per_round=1.05)
+    assert plan.best.draft_len == 0
+    assert plan.verdict == "hurts"
+
+
+def test_more_acceptance_means_more_speed() -> None:
+    low, high = (_ask(drafter="eagle3", tokens_per_round=x).best_drafted for x in (2.0, 3.0))
+    assert low is not None
+    assert high is not None
+    assert high.speedup > low.speedup
+
+
+def test_options_that_this_version_cannot_serve_are_refused() -> None:
+    for fields in ({"qps": 2.0}, {"drafter_device": "cpu"}, {"calibration": "x.yaml"}):
+        with pytest.raises(InputError, match="this version"):
+            _ask(**fields)
+
+
+def test_every_point_of_the_grid_is_counted() -> None:
+    s = situation(QWEN)
+    searched = search(s)
+    drafted = len(s.grid.batches) * len(s.grid.contexts) * 64 * len(searched.drafted)
+    assert searched.points == drafted + len(s.grid.batches) * len(s.grid.contexts)
+
+
+def test_the_explanation_repeats_the_plan(plan: Plan) -> None:
+    groups = dict(explain(QWEN))
+    values = {t.name: t.value for t in groups["Speedup"]}
+    assert plan.best_drafted is not None
+    assert values["R"] == pytest.approx(plan.best_drafted.round_cost_ratio)
+    assert values["speedup"] == pytest.approx(plan.best_drafted.speedup)
+    parts = {t.name: t.value for t in groups["T_target: one row of each sequence"]}
+    total = parts.pop("sum")
+    assert sum(float(v) for v in parts.values()) == pytest.approx(total)
