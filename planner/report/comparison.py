@@ -9,7 +9,7 @@ from rich.text import Text
 
 from planner.report.plain import plain
 from planner.report.verdict import verdict_word
-from planner.report.wording import family_title, interval, rate, ratio, tokens
+from planner.report.wording import family_title, interval, rate, ratio, tokens, traffic
 from planner.search.records import Plan
 
 
@@ -70,7 +70,8 @@ def _shared(answers: Sequence[Answer]) -> str:
     models, gpus = {one.model for one in answers}, {one.gpu for one in answers}
     plans = [one.plan for one in answers if one.plan]
     places = {
-        f"batch {plan.best.batch}, context {tokens(plan.best.context_len)}, {plan.inputs.workload}"
+        f"batch {plan.best.batch}, context {tokens(plan.best.context_len)}, "
+        f"{traffic(plan.inputs.workload)}"
         for plan in plans
     }
     shared = [plain(next(iter(found))) for found in (models, gpus, places) if len(found) == 1]

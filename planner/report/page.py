@@ -25,6 +25,7 @@ from planner.report.wording import (
     ratio,
     speedup,
     tokens,
+    traffic,
 )
 from planner.search.records import Evaluation, Plan, Rejection, TableCell, TileUse
 
@@ -100,7 +101,7 @@ def _choice(plan: Plan) -> list[RenderableType]:
     where = f"batch {best.batch}, context {tokens(best.context_len)}"
     pairs = [
         ("Run with", f"{_named(best)}, {where}"),
-        ("For", f"{_traffic(asked.workload)}, temperature {asked.temperature:g}"),
+        ("For", f"{traffic(asked.workload)}, temperature {asked.temperature:g}"),
         (
             "Engine",
             f"{asked.engine} {asked.engine_version} on {cards(asked)}, {best.quant} weights, "
@@ -116,10 +117,6 @@ def _choice(plan: Plan) -> list[RenderableType]:
         pairs.append(("Best drafter", _named(drafted)))
     pairs += _figures(drafted)
     return _rows(pairs)
-
-
-def _traffic(workload: str) -> str:
-    return "traffic of any kind (--workload narrows it)" if workload == "unknown" else workload
 
 
 def _figures(drafted: Evaluation) -> list[tuple[str, str]]:
@@ -206,8 +203,9 @@ def _memory(shown: Evaluation) -> list[RenderableType]:
     lines = [bar(ledger), f"GiB: {legend(ledger)}"]
     if ledger.max_batch_at_context and ledger.max_context_at_batch:
         lines.append(
-            f"Room for {ledger.max_batch_at_context} sequences of {tokens(shown.context_len)}, "
-            f"or for {tokens(ledger.max_context_at_batch)} tokens in each of {shown.batch}."
+            f"Room for batch {ledger.max_batch_at_context} at context "
+            f"{tokens(shown.context_len)}, or for context {tokens(ledger.max_context_at_batch)} "
+            f"at batch {shown.batch}."
         )
     if ledger.host_mib:
         lines.append(f"{gib(ledger.host_mib)} GiB of weights stay in host memory.")

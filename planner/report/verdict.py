@@ -26,7 +26,7 @@ def verdict_line(plan: Plan) -> str:
     where = f"{plain(plan.inputs.model_name)} on {cards(plan.inputs)}"
     drafted = plan.best_drafted
     if drafted is None:
-        return f"{word}: no drafter can serve {where}; run it without speculation."
+        return f"{word}: no drafter both applies to and fits beside {where}; run it plain."
     what, gain = f"{family_title(drafted.family)} with D={drafted.draft_len}", speedup(drafted)
     if word == "Yes":
         return f"Yes: {what} gives {gain} for {where}."

@@ -69,3 +69,8 @@ def cards(inputs: PlanInputs) -> str:
     """`RTX 4090`, `2x RTX 3090`."""
     count = f"{inputs.num_gpus}x " if inputs.num_gpus > 1 else ""
     return f"{count}{plain(inputs.gpu_name)}"
+
+
+def traffic(workload: str) -> str:
+    """The workload class, or that none was stated."""
+    return "traffic of any kind (see --workload)" if workload == "unknown" else plain(workload)

@@ -29,7 +29,10 @@ def text_of(answer: Plan) -> str:
         ({"verdict": "hurts", "best": OFF}, "Don't: the best that speculation does"),
         ({"sure": False}, "Depends: EAGLE-3 with D=3"),
         ({"verdict": "neutral", "sure": False}, "Neutral: EAGLE-3 with D=3"),
-        ({"best": OFF, "best_drafted": None, "verdict": "neutral"}, "Don't: no drafter can serve"),
+        (
+            {"best": OFF, "best_drafted": None, "verdict": "neutral"},
+            "Don't: no drafter both applies to and fits beside",
+        ),
     ],
 )
 def test_first_line_is_the_verdict(changes: dict[str, object], start: str) -> None:
