@@ -7,6 +7,8 @@ from typing import Any
 from planner.arch.feedforward import FeedForward
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch, MoeShape
 
+PLAIN_BITS = 16.0
+"""Bits of a weight that is not quantised."""
 Feed = FeedForward | MoeShape | tuple[FeedForward, MoeShape] | None
 
 
@@ -89,25 +91,40 @@ def _weights(group: LayerGroup, *, active: bool) -> int:
     return total
 
 
-def weigh_parts(arch: ModelArch, parts: Mapping[str, float]) -> ModelArch:
-    """Average the bits of a mixed-precision checkpoint over the sizes of its parts.
+@dataclass(frozen=True, slots=True)
+class PartBits:
+    """How a mixed-precision checkpoint stores the parts of a model."""
 
-    Args:
-        arch: model whose `native_format` is a mixed one.
-        parts: bits of `attn`, `ffn` and `head` weights as its quantisation config groups them.
-    """
+    by_part: Mapping[str, float]
+    """Bits of `attn`, `ffn` and `head` weights where they are stated apart."""
+    plain_mixers: frozenset[int] = frozenset()
+    """Layers whose mixer stays in 16 bits."""
+
+
+def weigh_parts(arch: ModelArch, layers: Sequence[Layer], parts: PartBits) -> ModelArch:
+    """The model with the bits of its format averaged over the sizes of its parts."""
     fmt = arch.native_format
-    if fmt is None or not parts:
+    if fmt is None or not (parts.by_part or parts.plain_mixers):
         return arch
-    fallback = fmt.bits_per_weight
-    attn = sum(g.count * g.attention.weights for g in arch.groups if g.attention)
-    ffn = sum(g.count * _weights(replace(g, attention=None), active=False) for g in arch.groups)
-    total = attn * parts.get("attn", fallback) + ffn * parts.get("ffn", fallback)
-    if attn + ffn == 0:
+    attn_bits = parts.by_part.get("attn", fmt.bits_per_weight)
+    ffn_bits = parts.by_part.get("ffn", fmt.bits_per_weight)
+    weights = total = 0.0
+    for number, layer in enumerate(layers):
+        mixer = layer.mixer.weights if layer.mixer is not None else 0
+        dense, moe = split_feed(layer.feed)
+        feed = (dense.weights if dense else 0) + (moe.shared_weights if moe else 0)
+        weights += mixer + feed
+        total += mixer * (PLAIN_BITS if number in parts.plain_mixers else attn_bits)
+        total += feed * ffn_bits
+    if not weights:
         return arch
-    bits = round(total / (attn + ffn), 4)
-    head = parts.get("head", fmt.head_bits)
-    return replace(
-        arch,
-        native_format=replace(fmt, bits_per_weight=bits, head_bits=head, kind="derived"),
+    expert = fmt.expert_bits or (ffn_bits if arch.is_moe else None)
+    mixed = replace(
+        fmt,
+        bits_per_weight=round(total / weights, 4),
+        head_bits=parts.by_part.get("head", fmt.head_bits),
+        expert_bits=expert,
+        embedding_bits=fmt.embedding_bits or fmt.head_bits,
+        kind="derived",
     )
+    return replace(arch, native_format=mixed)

@@ -57,10 +57,11 @@ def _look_up(text: str) -> ModelArch | str:
     return _unknown(text)
 
 
-def catalog_name_of(arch: ModelArch) -> str | None:
-    """Hub id of the catalog model that a read file is, by its name and its shape; else None."""
+def catalog_name_of(arch: ModelArch, file_name: str = "") -> str | None:
+    """Hub id of the catalog model that a read file is, by a name and its shape; else None."""
     keys: dict[str, str] = catalog_index()["keys"]
-    for key, _ in readings(arch.name[:_MAX_NAME]):
+    named = [key for name in (arch.name, file_name) for key, _ in readings(name[:_MAX_NAME])]
+    for key in named:
         known = _load_file(keys[key].lstrip("~")) if key in keys else ""
         if not isinstance(known, str) and _shape(known) == _shape(arch):
             return known.name

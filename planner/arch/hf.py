@@ -68,7 +68,7 @@ def read_hf_config(
         warnings=(*plan.warnings, *reader.warnings, *warnings, *quant_notes),
         extra=_extra(quantisation.kv_dtype, reader.extra),
     )
-    return weigh_parts(arch, quantisation.parts)
+    return weigh_parts(arch, layers, quantisation.parts)
 
 
 def _layers(

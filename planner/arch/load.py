@@ -61,7 +61,7 @@ def _load_path(path: Path) -> ModelArch:
             f"{path} describes a drafter ({arch.architecture}), not a model; give it as "
             "--drafter-path"
         )
-    known = catalog_name_of(arch)
+    known = catalog_name_of(arch, path.name)
     if known is None or known == arch.name:
         return arch
     return replace(arch, name=known, extra={**arch.extra, "name_in_file": arch.name})

@@ -4,6 +4,7 @@ import re
 from collections.abc import Iterator
 
 _PARENTHESES = re.compile(r"[(\[{][^)\]}]*[)\]}]")
+_FILE_QUANT = re.compile(r"\.(?=(?:i?q\d|ud-|f16|bf16|mxfp4))")
 _NOT_NAME = re.compile(r"[^a-z0-9.]+")
 _PACKAGING = re.compile(
     r"[-_ ](?:nvfp4a?\d*|mxfp[48]|fp8(?:[-_ ](?:static|dynamic|per-?tensor|block))*|fp16|bf16|f16"
@@ -34,7 +35,7 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
     if _SEVERAL.search(_PARENTHESES.sub(" ", full)):
         return
     seen: set[str] = set()
-    tail = full.rsplit("/", 1)[-1].removesuffix(".gguf")
+    tail = _FILE_QUANT.sub("-", full.rsplit("/", 1)[-1].removesuffix(".gguf"))
     bare = _PARENTHESES.sub(" ", tail).strip()
     plain = _strip(_PACKAGING, bare)
     shapes = _strip(_VARIANT, plain)

@@ -1,14 +1,19 @@
 """quantization_config of a config.json, and modelopt's hf_quant_config.json -> weight format."""
 
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Any
 
+from planner.arch.assemble import PartBits
 from planner.arch.fields import Fields, short
 from planner.arch.quant import kv_dtype_name, weight_format
 from planner.arch.records import WeightFormat
 from planner.errors import InputError
 
+_MIXER_MODULE = re.compile(
+    r"layers\.([0-9]{1,4})\.(?:mixer|self_attn|linear_attn)(?:\*|$|\.([a-z_]+proj)\b)"
+)
 MAX_MODULES = 1 << 20
 """Longest module list that is believed (experts of every layer may be listed one by one)."""
 
@@ -19,8 +24,8 @@ class CheckpointQuant:
 
     weight: WeightFormat | None
     kv_dtype: str | None
-    parts: dict[str, float] = field(default_factory=dict)
-    """Bits of `attn`, `ffn` and `head` weights where a mixed checkpoint says them apart."""
+    parts: PartBits
+    """Bits by part where a mixed checkpoint says them apart."""
 
 
 def read_quant_config(
@@ -41,8 +46,9 @@ def read_quant_config(
         weight = _algo(modelopt.text("quant_algo"), modelopt, notes) or weight
         kv_dtype = _kv(modelopt) or kv_dtype
     weight = _experts(inner, outer, weight)
-    parts = _parts(section) if section is not None else {}
-    return CheckpointQuant(weight, kv_dtype, parts), notes
+    by_part = _parts(section) if section is not None else {}
+    plain = frozenset(_plain_mixers(section) | _plain_mixers(modelopt))
+    return CheckpointQuant(weight, kv_dtype, PartBits(by_part, plain)), notes
 
 
 def _weight(section: Fields, notes: list[str]) -> WeightFormat | None:
@@ -180,6 +186,20 @@ def _parts(section: Fields) -> dict[str, float]:
                     sums.setdefault(part, []).append(made.bits_per_weight)
                     break
     return {part: sum(bits) / len(bits) for part, bits in sums.items()}
+
+
+def _plain_mixers(section: Fields | None) -> set[int]:
+    """Layers of whose mixer at least two projections are named as not quantised."""
+    if section is None:
+        return set()
+    named: dict[int, int] = {}
+    for key in ("exclude_modules", "ignore", "modules_to_not_convert"):
+        for name in section.items(key, most=MAX_MODULES) or ():
+            match = _MIXER_MODULE.search(name[:200]) if isinstance(name, str) else None
+            if match is not None:
+                layer = int(match.group(1))
+                named[layer] = named.get(layer, 0) + (1 if match.group(2) else 2)
+    return {layer for layer, count in named.items() if count >= 2}
 
 
 def _group_format(group: Fields) -> WeightFormat | None:

@@ -68,7 +68,7 @@ FORMATS = [
     ("openai--gpt-oss-20b", "mxfp4", 16, 4.25, None),
     ("moonshotai--Kimi-K3", "mxfp4", 16, 4.25, None),
     ("deepseek-ai--DeepSeek-V4-Flash", "fp8_block", 8.002, 4.25, None),
-    ("nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "nvfp4", 4.5, None, "fp8"),
+    ("nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4", "nvfp4", 7.377, 4.5, "fp8"),
     ("nvidia--Qwen3.6-27B-NVFP4", "nvfp4", 5.54, None, "fp8"),
 ]
 
@@ -90,6 +90,21 @@ def test_mixed_nvfp4_keeps_its_head_in_four_bits() -> None:
     native = read("nvidia--Qwen3.6-27B-NVFP4").native_format
     assert native is not None
     assert native.head_bits == 4.5
+    assert native.embedding_bits == 16
+
+
+def test_layers_left_out_of_quantisation_are_weighed() -> None:
+    """Nemotron-3-Nano keeps its 6 attention layers and 6 of its 23 Mamba layers in 16 bits."""
+    arch = read("nvidia--NVIDIA-Nemotron-3-Nano-30B-A3B-NVFP4")
+    mamba, routed, full = arch.groups
+    assert mamba.attention is not None
+    assert full.attention is not None
+    assert routed.moe is not None
+    plain = 6 * full.attention.weights + 6 * mamba.attention.weights
+    rest = 17 * mamba.attention.weights + 23 * routed.moe.shared_weights
+    assert arch.native_format is not None
+    expected = (16 * plain + 4.5 * rest) / (plain + rest)
+    assert arch.native_format.bits_per_weight == pytest.approx(expected, abs=1e-3)
 
 
 def test_mtp_layer_of_qwen36_27b_gives_the_size_that_its_gguf_prints() -> None:
