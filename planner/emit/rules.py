@@ -11,7 +11,8 @@ ValueType = Literal["int", "float", "str", "bool", "ints", "floats", "triples", 
 
 
 class _Record(BaseModel):
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    # No attribute docstrings and no schema at import: both cost more than reading a rule book.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Option(_Record):
