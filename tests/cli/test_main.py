@@ -205,3 +205,11 @@ def test_a_plug_in_whose_package_is_missing_names_it(plug_ins: Callable[..., Non
     plug_ins(tune="no_such_package.tune:command")
     with pytest.raises(InputError, match="no_such_package"):
         cli.run(["tune"])
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_answers_help_in_80_columns(verb: str) -> None:
+    ended = planner(verb, "--help", COLUMNS="80")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert max(map(len, ended.stdout.splitlines())) <= 80
+    assert "\x1b" not in ended.stdout

@@ -182,11 +182,12 @@ def test_explanation_shows_value_unit_formula_kind_and_source() -> None:
         kind="derived",
         source="cost/gemm.py",
     )
-    drawn = screen_text(explanation([("verification", [term])]))
-    assert drawn.splitlines()[0] == "verification"
-    assert drawn.splitlines()[1].split() == (
-        ["t_verify_s", "0.0201", "s", "=", "bytes", "/", "rate;", "derived;", "cost/gemm.py"]
-    )
+    other = term.model_copy(update={"name": "other", "formula": ""})
+    lines = screen_text(explanation([("verification", [term, other])])).splitlines()
+    assert lines[0] == "verification"
+    assert lines[1].split() == ["t_verify_s", "0.0201", "s", "derived", "bytes", "/", "rate", "[1]"]
+    assert lines[2].split() == ["other", "0.0201", "s", "derived", "[1]"]
+    assert lines[3:] == ["", "Sources", "  1  cost/gemm.py"]
 
 
 @given(st.text())

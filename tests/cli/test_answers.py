@@ -1,0 +1,168 @@
+"""The main command on real questions, in a process of its own where the process is what counts."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from planner.cli import main as cli
+from planner.errors import EngineUnsupported, InputError, NoFeasiblePlan, OutsideFailure
+from planner.search.records import Plan
+
+QWEN = ("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--calibration", "none")
+
+
+def answer(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
+    assert cli.run(["recommend", *arguments]) == 0
+    return capsys.readouterr().out
+
+
+def test_plan_json_is_what_json_prints_and_reads_back(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = tmp_path / "plan"
+    printed = answer(capsys, *QWEN, "--out", str(out), "--json")
+    assert printed == (out / "plan.json").read_text(encoding="utf-8")
+    plan = Plan.model_validate_json(printed)
+    assert plan.model_dump_json(indent=1) + "\n" == printed
+    assert {path.name for path in out.iterdir()} == set(plan.files)
+    assert {"plan.json", "launch.sh"} <= set(plan.files)
+
+
+def test_json_without_a_folder_names_no_files(capsys: pytest.CaptureFixture[str]) -> None:
+    printed = json.loads(answer(capsys, *QWEN, "--json"))
+    assert printed["files"] == []
+    assert printed["launch"]["argv"][:2] == ["vllm", "serve"]
+
+
+def test_the_page_says_where_files_went(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    drawn = answer(capsys, *QWEN, "--out", str(tmp_path / "p"))
+    assert "Written" in drawn
+    assert str(tmp_path / "p" / "launch.sh") in drawn.replace("\n    ", "")
+
+
+def test_an_earlier_plan_is_overwritten_by_force_alone(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    out = ("--out", str(tmp_path / "plan"))
+    answer(capsys, *QWEN, *out)
+    before = (tmp_path / "plan" / "plan.json").read_bytes()
+    with pytest.raises(InputError, match="--force"):
+        cli.run(["recommend", *QWEN, *out, "--workload", "code"])
+    assert (tmp_path / "plan" / "plan.json").read_bytes() == before
+    answer(capsys, *QWEN, *out, "--force", "--workload", "code")
+    assert (tmp_path / "plan" / "plan.json").read_bytes() != before
+
+
+def test_all_evaluations_hold_the_choice(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    table = tmp_path / "all.csv"
+    plan = Plan.model_validate_json(
+        answer(capsys, *QWEN, "--json", "--all-evaluations", str(table))
+    )
+    with table.open(encoding="utf-8", newline="") as rows:
+        found = [
+            row
+            for row in csv.DictReader(rows)
+            if row["drafter_id"] == plan.best.drafter_id
+            and int(row["batch"]) == plan.best.batch
+            and int(row["context_len"]) == plan.best.context_len
+            and int(row["draft_len"]) == plan.best.draft_len
+        ]
+    assert len(found) == 1
+    assert float(found[0]["speedup"]) == pytest.approx(plan.best.speedup, rel=1e-5)
+    assert float(found[0]["vram_mib"]) == pytest.approx(plan.best.ledger.total_mib, rel=1e-5)
+    assert list(tmp_path.iterdir()) == [table]
+
+
+def test_a_table_that_cannot_be_written_fails_outside(tmp_path: Path) -> None:
+    with pytest.raises(OutsideFailure, match="cannot write"):
+        cli.run(["recommend", *QWEN, "--all-evaluations", str(tmp_path / "no" / "all.csv")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failure", "named"),
+    [
+        (("--model", "Qwen/Qwen3-8B", "--gpu", "nosuchcard9"), InputError, "nosuchcard9"),
+        (("--model", "no/such-model-x", "--gpu", "4090"), InputError, "such-model-x"),
+        (("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--engine", "vlm"), InputError, "vlm"),
+        (("--model", "Llama-3.1-405B", "--gpu", "4090"), NoFeasiblePlan, "GiB"),
+        (
+            ("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--max-vram", "1G"),
+            NoFeasiblePlan,
+            "GiB",
+        ),
+        (
+            ("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--acceptance", "/no/such/file"),
+            InputError,
+            "/no/such/file",
+        ),
+    ],
+)
+def test_what_cannot_be_answered_names_its_values(
+    arguments: tuple[str, ...], failure: type[Exception], named: str
+) -> None:
+    with pytest.raises(failure) as refusal:
+        cli.run(["recommend", *arguments])
+    assert named in str(refusal.value)
+    assert not isinstance(refusal.value, EngineUnsupported)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "--help",
+        "-",
+        "a\x1b[2Jb",
+        "[red]x[/red]",
+        "../../../etc/passwd",
+        "/etc/passwd",
+        "/dev/zero",
+        "x" * 100_000,
+        "a\x00b",
+        "$(touch /tmp/x)",
+        "a\nb",
+        "\udcff",
+        "",
+    ],
+)
+@pytest.mark.parametrize("option", ["--model", "--gpu"])
+def test_hostile_names_are_refused_in_one_message(option: str, name: str) -> None:
+    """Refused, or read as a name that nobody knows; never executed, never a traceback."""
+    arguments = dict(zip(QWEN[::2], QWEN[1::2], strict=True)) | {option: name}
+    words = [f"{key}={value}" for key, value in arguments.items()]
+    with pytest.raises(InputError) as refusal:
+        cli.run(["recommend", *words])
+    assert len(str(refusal.value)) < 2_000
+
+
+def test_explain_names_the_terms_of_the_equation(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", *QWEN]) == 0
+    drawn = capsys.readouterr().out
+    for title in ("T_target", "T_verify", "T_draft", "Acceptance", "Speedup", "Sources"):
+        assert f"\n{title}" in drawn
+    assert max(map(len, drawn.splitlines())) <= 80
+
+
+def test_explain_as_json_is_a_list_of_groups(capsys: pytest.CaptureFixture[str]) -> None:
+    assert cli.run(["explain", *QWEN, "--json"]) == 0
+    groups = json.loads(capsys.readouterr().out)
+    speedup = next(group for group in groups if group["group"] == "Speedup")
+    assert {"name", "value", "unit", "formula", "kind", "source"} == set(speedup["terms"][0])
+
+
+def test_no_heavy_package_is_imported_for_an_answer() -> None:
+    code = (
+        "import sys; from planner.cli.main import run; "
+        f"run(['recommend', *{QWEN!r}, '--json']); "
+        "print([name for name in ('gguf', 'torch', 'scipy', 'pandas', 'optuna', 'httpx', 'rich', "
+        "'huggingface_hub', 'requests') if name in sys.modules], file=sys.stderr)"
+    )
+    ended = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert ended.stderr == "[]\n"
