@@ -13,7 +13,7 @@ from planner.arch.weights import weight_bytes
 from planner.errors import InputError
 
 _PLAIN = WeightFormat("bf16", 16.0, "tensor", "bf16")
-_MAX_INDEX_BYTES = 64 << 20
+_MAX_INDEX_BYTES = 32 << 20
 _MAX_SHARDS = 1024
 _MTP_MARKS = ("mtp.", ".mtp", "mtp_", "nextn", "eh_proj", "enorm")
 _TABLE_MARKS = (

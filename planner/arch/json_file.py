@@ -6,8 +6,8 @@ from typing import Any
 
 from planner.errors import InputError
 
-MAX_CONFIG_BYTES = 16 << 20
-"""Largest config file read; real ones stay below 1 MB even with long ignore lists."""
+MAX_CONFIG_BYTES = 4 << 20
+"""Largest config file read; real ones stay below 2 MB even with long ignore lists."""
 
 
 def read_json_object(path: Path, max_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:

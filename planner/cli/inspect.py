@@ -49,9 +49,7 @@ def describe(arch: ModelArch, kv_dtype: str) -> dict[str, Any]:
     from planner.arch import weights  # noqa: PLC0415
 
     scale = weights.kv_element_bytes(kv_dtype) / 2
-    per_token = weights.kv_bytes_per_token(arch, kv_dtype)
-    sized = weights.weight_bytes(arch, arch.native_format or _plain_format())
-    main = arch.main_attention if _has_cache(arch) else None
+    mtp = arch.mtp
     return {
         "name": arch.name,
         "source": arch.source,
@@ -59,35 +57,49 @@ def describe(arch: ModelArch, kv_dtype: str) -> dict[str, Any]:
         "hidden_size": arch.hidden_size,
         "vocab_size": arch.vocab_size,
         "num_layers": arch.num_layers,
-        "num_heads": main.num_heads if main else None,
-        "num_kv_heads": main.num_kv_heads if main else None,
-        "head_dim": main.head_dim if main else None,
-        "v_head_dim": main.v_head_dim if main else None,
-        "group_size": main.group_size if main else None,
-        "attention": main.kind if main else None,
+        **_main_mixer(arch),
         "tied_embeddings": arch.tied_embeddings,
         "max_position": arch.max_position,
         "params_total": arch.params_total,
         "params_active": arch.params_active,
         "params_kind": arch.params_kind,
         "kv_dtype": kv_dtype,
-        "kv_bytes_per_token": _whole(per_token),
+        "kv_bytes_per_token": _whole(weights.kv_bytes_per_token(arch, kv_dtype)),
         "window_bytes_per_seq": _whole(arch.window_bytes_per_seq * scale),
         "state_bytes_per_seq": arch.state_bytes_per_seq,
-        "mtp": {
-            "status": arch.mtp.status,
-            "layers": arch.mtp.layers,
-            "params_per_layer": arch.mtp.weights,
-        },
-        "weight_format": arch.native_format.name if arch.native_format else "bf16",
-        "bits_per_weight": arch.native_format.bits_per_weight if arch.native_format else 16.0,
-        "expert_bits": arch.native_format.expert_bits if arch.native_format else None,
-        "weight_bytes": round(sized.total),
-        "checkpoint_bytes": arch.checkpoint_bytes,
+        "mtp": {"status": mtp.status, "layers": mtp.layers, "params_per_layer": mtp.weights},
+        **_storage(arch),
         "groups": [_group(group, scale) for group in arch.groups],
         "extra": dict(arch.extra),
         "assumptions": list(arch.assumptions),
         "warnings": list(arch.warnings),
+    }
+
+
+def _main_mixer(arch: ModelArch) -> dict[str, Any]:
+    """Scalars of the full-attention group; null where no layer keeps a cache."""
+    main = arch.main_attention if _has_cache(arch) else None
+    return {
+        "attention": main.kind if main else None,
+        "num_heads": main.num_heads if main else None,
+        "num_kv_heads": main.num_kv_heads if main else None,
+        "head_dim": main.head_dim if main else None,
+        "v_head_dim": main.v_head_dim if main else None,
+        "group_size": main.group_size if main else None,
+    }
+
+
+def _storage(arch: ModelArch) -> dict[str, Any]:
+    """Format of the checkpoint and its bytes, MTP layers left out."""
+    from planner.arch import weights  # noqa: PLC0415
+
+    fmt = arch.native_format or _plain_format()
+    return {
+        "weight_format": fmt.name,
+        "bits_per_weight": fmt.bits_per_weight,
+        "expert_bits": fmt.expert_bits,
+        "weight_bytes": round(weights.weight_bytes(arch, fmt).total),
+        "checkpoint_bytes": arch.checkpoint_bytes,
     }
 
 
