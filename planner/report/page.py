@@ -31,6 +31,8 @@ from planner.search.records import Evaluation, Plan, Rejection, TableCell, TileU
 
 CONTEXTS_PER_BLOCK = 5
 """Columns of the D table that 80 characters hold."""
+LAUNCH_FILE = "launch.sh"
+"""The one file of an output folder that is run."""
 MOST_LISTED = 8
 """Rejections and assumptions that a page shows; plan.json holds them all."""
 _VERDICT_STYLES = {"helps": "bold green", "neutral": "bold yellow", "hurts": "bold red"}
@@ -315,7 +317,10 @@ def _value(value: float | str) -> str:
 def _launch(plan: Plan, folder: Path | None) -> list[RenderableType]:
     if plan.launch is None:
         return []
-    lines = shell_lines(plan.launch.argv, plan.launch.env)
+    if folder is None:
+        title = "Start it (--out DIR writes the files that this needs)"
+        lines = shell_lines(plan.launch.argv, plan.launch.env)
+    else:
+        title, lines = "Start it", shell_lines([str(folder / LAUNCH_FILE)], {})
     command = [Text(f"  {line}", no_wrap=True, overflow="ignore") for line in lines]
-    title = "Start it" if folder else "Start it (--out DIR writes the files that this needs)"
     return [Text(""), Text(title, style="bold"), *command]

@@ -41,7 +41,8 @@ def test_json_without_a_folder_names_no_files(capsys: pytest.CaptureFixture[str]
 def test_the_page_says_where_files_went(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     drawn = answer(capsys, *QWEN, "--out", str(tmp_path / "p"))
     assert "Written" in drawn
-    assert str(tmp_path / "p" / "launch.sh") in drawn.replace("\n    ", "")
+    assert f"Start it\n  {tmp_path / 'p' / 'launch.sh'}\n" in drawn
+    assert (tmp_path / "p" / "launch.sh").stat().st_mode & 0o100
 
 
 def test_an_earlier_plan_is_overwritten_by_force_alone(
