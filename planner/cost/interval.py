@@ -15,7 +15,7 @@ HELPS, HURTS = 1.03, 0.97
 
 @dataclass(frozen=True, slots=True)
 class Circumstance:
-    """What decides how well R is known."""
+    """What decides how well a speedup is known."""
 
     engine: str
     moe: bool
@@ -23,6 +23,16 @@ class Circumstance:
     tp: int
     offload: bool
     context_len: float
+
+
+@dataclass(frozen=True, slots=True)
+class Outlook:
+    """What may be said of a speedup."""
+
+    low: float
+    high: float
+    """Bounds of the 80 % interval."""
+    verdict: Verdict
 
 
 def ratio_log_sd(at: Circumstance) -> float:
@@ -46,16 +56,22 @@ def fault_risk(at: Circumstance) -> float:
     """
     risk = value("risk", "dense")
     if at.moe and at.batch <= 2:
-        risk = value("risk", "moe_engine" if at.engine in ("vllm", "sglang") else "moe")
+        risk = value("risk", "moe")
     if (at.moe and at.offload) or at.context_len >= 16384:
         risk = max(risk, value("risk", "offload_or_long_context"))
     return risk
 
 
-def speedup_interval(speedup: float, log_sd: float) -> tuple[float, float]:
-    """80 % interval, centred a little below the point: surprises are more often bad than good."""
-    middle = log(max(speedup, 1e-9)) - value("interval", "shift")
-    return exp(middle - Z_80 * log_sd), exp(middle + Z_80 * log_sd)
+def uncaptured(at: Circumstance, speedup: float, round_s: float) -> tuple[float, float]:
+    """(speedup when the drafter runs outside the CUDA graph, chance of that).
+
+    An engine that launches the drafter's kernels one by one pays a fixed time in every round: it
+    drowns small targets and is hardly felt on large ones.
+    """
+    extra = value("engines", at.engine, "uncaptured_us") * 1e-6
+    if extra == 0.0:
+        return speedup, 0.0
+    return speedup * round_s / (round_s + extra), value("risk", "uncaptured")
 
 
 def combined_log_sd(ratio_sd: float, tokens_sd: float) -> float:
@@ -63,17 +79,43 @@ def combined_log_sd(ratio_sd: float, tokens_sd: float) -> float:
     return hypot(ratio_sd, tokens_sd)
 
 
-def verdict(speedup: float, log_sd: float, risk: float) -> Verdict:
-    """What to say: the chance of a gain, discounted by the risk of an engine fault.
+def _chance(speedup: float, spread: float, threshold: float) -> float:
+    """P(speedup >= threshold) of a log-normal around the point."""
+    z = (log(max(speedup, 1e-9)) - log(threshold)) / max(spread, 1e-6)
+    return 0.5 * (1.0 + erf(z / sqrt(2.0)))
 
-    `helps` needs (1 - risk) * P(speedup >= 1.03) at the threshold; `neutral` a quarter less.
+
+def _low(speedup: float, slow: float, share: float, spread: float) -> float:
+    """10 % quantile of the mixture of the captured and the uncaptured case, by bisection."""
+    low, high = log(slow) - 3.0 * spread - 1e-3, log(speedup) + 1e-3
+    for _ in range(16):
+        middle = 0.5 * (low + high)
+        below = (1.0 - share) * (1.0 - _chance(speedup, spread, exp(middle)))
+        below += share * (1.0 - _chance(slow, spread, exp(middle)))
+        low, high = (middle, high) if below < 0.1 else (low, middle)
+    return exp(low)
+
+
+def outlook(at: Circumstance, speedup: float, log_sd: float, round_s: float) -> Outlook:
+    """Interval and verdict of a drafted candidate.
+
+    `helps` needs a chance of a gain of 3 % above the threshold, discounted by the risk of a fault;
+    `neutral` a quarter less.
+
+    Args:
+        at: The class of the prediction.
+        speedup: The point.
+        log_sd: Spread of log speedup.
+        round_s: Drafted round, seconds.
     """
-    spread = max(log_sd, 1e-6)
-    chance = 0.5 * (1.0 + erf((log(max(speedup, 1e-9)) - log(HELPS)) / spread / sqrt(2.0)))
-    score = (1.0 - risk) * chance
-    threshold = value("verdict", "threshold")
-    if score >= threshold and speedup >= HELPS:
-        return "helps"
-    if score >= threshold - 0.25 and speedup > HURTS:
-        return "neutral"
-    return "hurts" if speedup < 1.0 or score < threshold - 0.25 else "neutral"
+    point = max(speedup, 1e-6)
+    slow, share = uncaptured(at, point, round_s)
+    shift = value("interval", "shift")
+    low = _low(point, slow, share, log_sd) * exp(-shift)
+    high = point * exp(Z_80 * log_sd - shift)
+    chance = (1.0 - share) * _chance(point, log_sd, HELPS) + share * _chance(slow, log_sd, HELPS)
+    score, needed = (1.0 - fault_risk(at)) * chance, value("verdict", "threshold")
+    if score >= needed and point >= HELPS:
+        return Outlook(low, high, "helps")
+    hurts = point <= HURTS or score < needed - 0.25
+    return Outlook(low, high, "hurts" if hurts else "neutral")

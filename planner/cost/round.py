@@ -22,16 +22,13 @@ class RoundCost:
     draft_s: Floats
     verify_s: Floats
     """T_verify, the engine's fixed cost of a round included."""
-
-    @property
-    def target_s(self) -> Floats:
-        """T_target."""
-        return self.target.total
+    target_s: Floats
+    """T_target of plain decoding: of this deployment, or of one without room for a drafter."""
 
     @property
     def ratio(self) -> Floats:
         """R = (T_draft + T_verify) / T_target of a drafted round; also the break-even E[L]."""
-        return (self.draft_s + self.verify_s) / self.target.total
+        return np.asarray((self.draft_s + self.verify_s) / self.target_s)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +66,7 @@ def round_cost(c: RoundCoefficients, at: Point, one: TileCharges, many: TileChar
     verify = step_time(c.step, at.batch, at.rows, at.context, many)
     extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * (np.asarray(at.rows) - 1.0), 0.0)
     drafted = draft_time(c.draft, at.batch, at.draft_len, at.context, at.branches)
-    return RoundCost(target, verify, drafted, verify.total + extra)
+    return RoundCost(target, verify, drafted, verify.total + extra, target.total)
 
 
 def speedup(tokens_drafted: Num, ratio: Num, share: Num, lookup: Num) -> Floats:

@@ -8,11 +8,10 @@ import numpy as np
 from hwprofiles.errors import InputError
 from hwprofiles.provenance import weakest
 from planner.cost.interval import (
+    Outlook,
     combined_log_sd,
-    fault_risk,
+    outlook,
     ratio_log_sd,
-    speedup_interval,
-    verdict,
 )
 from planner.cost.ledger import MIB, memory, room
 from planner.cost.round import Point, RoundCost, round_cost, speedup
@@ -154,16 +153,15 @@ def _answer(
     ratio, gain, target_s, draft_s, verify_s, need = numbers
     off = asked.draft_len == 0
     at = circumstance(found, asked)
-    spread = 0.0 if off else combined_log_sd(ratio_log_sd(at), expected.log_sd)
-    low, high = (1.0, 1.0) if off else speedup_interval(gain, spread)
-    said = "neutral" if off else verdict(gain, spread, fault_risk(at))
+    spread = combined_log_sd(ratio_log_sd(at), expected.log_sd)
+    seen = Outlook(1.0, 1.0, "neutral") if off else outlook(at, gain, spread, draft_s + verify_s)
     d = found.deployment
     fits = need <= room(d)
     tokens = expected.draft_share * expected.tokens_drafted + 1.0 - expected.draft_share
     return {
         "speedup": gain,
-        "speedup_lo": low,
-        "speedup_hi": high,
+        "speedup_lo": seen.low,
+        "speedup_hi": seen.high,
         "round_cost_ratio": ratio,
         "tokens_per_round": tokens,
         "draft_share": expected.draft_share,
@@ -175,8 +173,8 @@ def _answer(
         "fits": fits,
         "num_gpus_used": d.num_gpus,
         "vram_mib": need / MIB,
-        "verdict": said,
-        "sure": off or low > 1.0 or high < 1.0,
+        "verdict": seen.verdict,
+        "sure": off or seen.low > 1.0 or seen.high < 1.0,
         "provenance": weakest([found.kind, expected.kind]),
         "reasons": list(found.reasons),
         "warnings": [*asked.warnings, *found.warnings],

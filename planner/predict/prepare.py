@@ -1,6 +1,6 @@
 """From a scenario to what the vectorised evaluation needs; everything that repeats is kept."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from hwprofiles.errors import InputError
@@ -83,12 +83,15 @@ def _setup(key: SetupKey) -> Setup:
     target = target_of(key.model, key.quant, key.kv_dtype, gpu=key.gpu, own_files=False)
     machine = machine_of(key.gpu, key.host, own_files=False)
     stated = engine_of(key.engine)
-    engine = stated or (default_engine(target.weights, machine.device), None)
+    engine = stated or (default_engine(target, machine.device, key.wanted.offload), None)
     if engine[0] == "vllm" and target.weights.family == "gguf" and stated is None:
         engine = ("llama.cpp", None)
     placement = place(target, machine, engine, key.wanted)
+    spec, against = _spec(key, placement.deployment)
+    if spec and key.wanted.offload:
+        reserve = replace(key.wanted, reserve_bytes=spec.weight_bytes / placement.deployment.tp)
+        placement = place(target, machine, engine, reserve)
     d = placement.deployment
-    spec, against = _spec(key, d)
     work = work_of(spec) if spec else NO_WORK
     tiles, notes = deployment_tiles(d)
     warnings = [*target.assumptions, *machine.notes, *notes]

@@ -43,11 +43,20 @@ def grid_of(question: Question, arch: ModelArch) -> tuple[Grid, int, int]:
     return Grid(tuple(sorted(set(all_batches))), tuple(sorted(set(all_contexts)))), batch, context
 
 
-def formats(target: Target, engine: str, machine: Machine, *, stated: bool) -> list[WeightFormat]:
-    """Weight formats to try, most precise first; the model's own alone where it has one."""
-    if stated or target.arch.native_format is not None:
+def formats(
+    target: Target, engine: str, machine: Machine, *, stated: bool, offload: bool
+) -> list[WeightFormat]:
+    """Weight formats to try, most precise first; the model's own alone where it has one that the
+    engine takes. With weights in host memory, whose size sets the pace, 4 bits."""
+    own = target.arch.native_format
+    gguf = engine == "llama.cpp"
+    if stated or (own is not None and (own.family == "gguf") == gguf):
         return [target.weights]
-    names = _LADDERS["gguf" if engine == "llama.cpp" else "tensor"]
+    names = _LADDERS["gguf" if gguf else "tensor"]
+    if own is not None and own.expert_bits is not None and own.expert_bits < 6:
+        names = ("MXFP4_MOE",)
+    elif offload:
+        names = ("Q4_K_M",) if gguf else ("w4a16",)
     found = [weight_format(n) for n in names]
     capability = float(machine.device.compute_capability or "0")
     return [f for f in found if f is not None and not (f.compute == "fp8" and capability < 8.9)]

@@ -1,6 +1,6 @@
 """A whole grid of one deployment with one drafter, in one vectorised call."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -29,6 +29,15 @@ class Grid:
     def points(self) -> int:
         """Number of points."""
         return len(self.batches) * len(self.contexts) * len(self.draft_lens)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """A drafter with its work and its acceptance at each context; empty for plain decoding."""
+
+    spec: DrafterSpec | None = None
+    work: DraftWork = NO_WORK
+    curves: tuple[AcceptanceCurve, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,13 +99,18 @@ def _allowed(spec: DrafterSpec | None, draft_lens: Floats, limit: int) -> Floats
 
 def evaluate_grid(
     d: Deployment,
-    drafter: tuple[DrafterSpec | None, DraftWork],
-    curves: tuple[AcceptanceCurve, ...],
+    drafter: Drafted,
     grid: Grid,
+    *,
     tile_rows: int,
+    plain_s: Floats | None = None,
 ) -> GridResult:
-    """Round cost, E[L], speedup and memory at every point of the grid."""
-    spec, work = drafter
+    """Round cost, E[L], speedup and memory at every point of the grid.
+
+    `plain_s` is T_target of plain decoding where that is placed differently, because no drafter
+    takes room; shape (batches, contexts, 1), seconds.
+    """
+    spec, work, curves = drafter.spec, drafter.work, drafter.curves
     batch = np.array(grid.batches, float)[:, None, None]
     context = np.array(grid.contexts, float)[None, :, None]
     lens = np.array(grid.draft_lens, float)
@@ -106,6 +120,8 @@ def evaluate_grid(
     point = Point(batch / d.attention_replicas, drafted, rows, context)
     coefficients = round_coefficients(d, spec, work)
     cost = round_cost(coefficients, point, tiles.at(1.0), tiles.at(rows))
+    if plain_s is not None:
+        cost = replace(cost, target_s=plain_s)
     if spec is None:
         tokens_drafted = np.ones((1, 1, lens.size))
         share = np.ones((1, 1, 1))

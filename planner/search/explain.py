@@ -5,7 +5,7 @@ from dataclasses import replace
 from hwprofiles.provenance import Kind, weakest
 from planner.cost.constants import constant
 from planner.cost.deployment import draft_coefficients, step_coefficients
-from planner.cost.interval import fault_risk, ratio_log_sd
+from planner.cost.interval import fault_risk, ratio_log_sd, uncaptured
 from planner.cost.step import StepTime, expert_fraction
 from planner.drafters.records import DraftWork
 from planner.search.evaluate import Grid, GridResult, at
@@ -170,20 +170,23 @@ def _acceptance(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...
 
 
 def _speedup(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
-    gain, low, high, said = judged(result, grid, index)
+    gain, seen = judged(result, grid, index)
     where = circumstance(result, grid, index)
     ratio_sd, tokens_sd = ratio_log_sd(where), at(result.log_sd, index)
     spec_kind: Kind = result.spec.kind if result.spec else "derived"
     kind = weakest(["fitted", result.curves[index[1]].kind, spec_kind])
+    round_s = at(result.cost.draft_s, index) + at(result.cost.verify_s, index)
+    slow, share = uncaptured(where, gain, round_s)
     return (
         _number("R", at(result.cost.ratio, index), "", "(T_draft + T_verify)/T_target", kind),
         _number("break-even E[L]", at(result.cost.ratio, index), "tokens", "= R", kind),
         _number("speedup", gain, "x", "E[L]/R (draftless rounds counted)", kind),
         _number("spread of log R", ratio_sd, "", "residuals of published rows", "fitted"),
         _number("spread of log E[L]", tokens_sd, "", "acceptance", "fitted"),
-        _number("80 % interval", f"{low:.2f}..{high:.2f}", "x", "both spreads", "fitted"),
+        _number("80 % interval", f"{seen.low:.2f}..{seen.high:.2f}", "x", "both spreads", "fitted"),
         _number(
             "risk of an engine fault", fault_risk(where), "share", "published losers", "fitted"
         ),
-        _number("verdict", said, "", "(1 - risk) * P(speedup >= 1.03)", kind),
+        _number("speedup, drafter not captured", slow, "x", f"chance {share:.0%}", "assumed"),
+        _number("verdict", seen.verdict, "", "(1 - risk) * P(speedup >= 1.03)", kind),
     )

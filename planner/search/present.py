@@ -6,12 +6,10 @@ from hwprofiles.provenance import Kind, weakest
 from planner.cost.deployment import Deployment, attention_query, split_groups
 from planner.cost.interval import (
     Circumstance,
-    Verdict,
+    Outlook,
     combined_log_sd,
-    fault_risk,
+    outlook,
     ratio_log_sd,
-    speedup_interval,
-    verdict,
 )
 from planner.cost.ledger import MIB, Memory, kv_bytes, room
 from planner.search.evaluate import Grid, GridResult, at
@@ -34,15 +32,15 @@ def circumstance(result: GridResult, grid: Grid, index: Index) -> Circumstance:
     )
 
 
-def judged(result: GridResult, grid: Grid, index: Index) -> tuple[float, float, float, Verdict]:
-    """(speedup, low, high, verdict) at a point."""
+def judged(result: GridResult, grid: Grid, index: Index) -> tuple[float, Outlook]:
+    """(speedup, what may be said of it) at a point."""
     gain = at(result.speedup, index)
     if grid.draft_lens[index[2]] == 0:
-        return 1.0, 1.0, 1.0, "neutral"
+        return 1.0, Outlook(1.0, 1.0, "neutral")
     where = circumstance(result, grid, index)
     spread = combined_log_sd(ratio_log_sd(where), at(result.log_sd, index))
-    low, high = speedup_interval(gain, spread)
-    return gain, low, high, verdict(gain, spread, fault_risk(where))
+    round_s = at(result.cost.draft_s, index) + at(result.cost.verify_s, index)
+    return gain, outlook(where, gain, spread, round_s)
 
 
 def need_bytes(used: Memory, index: Index) -> float:
@@ -118,7 +116,7 @@ def evaluation(
 ) -> Evaluation:
     """The record of one point."""
     d, spec = result.deployment, result.spec
-    gain, low, high, said = judged(result, grid, index)
+    gain, seen = judged(result, grid, index)
     draft_len = grid.draft_lens[index[2]]
     memory_ledger = ledger(result, grid, index, max_vram_mib)
     target_s = at(result.cost.target_s, index)
@@ -137,8 +135,8 @@ def evaluation(
         kv_dtype=d.kv_dtype,
         tp=d.tp,
         speedup=gain,
-        speedup_lo=low,
-        speedup_hi=high,
+        speedup_lo=seen.low,
+        speedup_hi=seen.high,
         round_cost_ratio=1.0 if off else at(result.cost.ratio, index),
         tokens_per_round=1.0 if off else at(result.tokens, index),
         draft_share=curve.draft_share if curve and not off else 1.0,
@@ -148,8 +146,8 @@ def evaluation(
         baseline_tok_s=grid.batches[index[0]] / target_s,
         spec_tok_s=grid.batches[index[0]] / target_s * gain,
         fits=memory_ledger.total_mib <= memory_ledger.capacity_mib,
-        verdict=said,
-        sure=off or low > 1.0 or high < 1.0,
+        verdict=seen.verdict,
+        sure=off or seen.low > 1.0 or seen.high < 1.0,
         ledger=memory_ledger,
         tile=tile_use(result, draft_len),
         provenance=weakest(kinds),

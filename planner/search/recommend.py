@@ -7,6 +7,7 @@ import numpy as np
 
 from hwprofiles.errors import InputError
 from planner import __version__
+from planner.arch.records import WeightFormat
 from planner.cost.deployment import Deployment
 from planner.cost.ledger import has_unknown_cache, room
 from planner.drafters.records import DrafterSpec
@@ -14,7 +15,7 @@ from planner.drafters.registry import family_of, work_of
 from planner.errors import NoFeasiblePlan
 from planner.search.candidates import Acceptance, drafters, formats, grid_of
 from planner.search.change import what_would_change
-from planner.search.evaluate import NO_WORK, Grid, GridResult, evaluate_grid, tile_limit
+from planner.search.evaluate import Drafted, Grid, GridResult, evaluate_grid, tile_limit
 from planner.search.present import Index, evaluation, judged, need_bytes, off_cell
 from planner.search.question import Question
 from planner.search.records import Evaluation, Plan, PlanInputs, Rejection, TableCell
@@ -32,6 +33,9 @@ from planner.search.setup import (
 from planner.search.terms import provenance_terms
 from planner.workload.parse import parse_workload
 from planner.workload.records import Workload
+
+DRAFT_BUFFER_BYTES = 64 * 2**20
+"""Room left for logits and states of drafted tokens when layers or experts are moved out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +105,11 @@ def situation(question: Question) -> Situation:
     machine = replace(machine, count=machine.count or 1)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
     stated = engine_of(question.engine)
-    engine = stated or (default_engine(target.weights, machine.device), None)
+    engine = stated or (default_engine(target, machine.device, question.offload), None)
     grid, batch, context = grid_of(question, target.arch)
     wanted = _wanted(question, batch, context)
     tried: list[str] = []
-    for fmt in formats(target, engine[0], machine, stated=question.quant is not None):
+    for fmt in _formats(question, target, engine[0], machine):
         attempt = replace(target, weights=fmt)
         placement = place(attempt, machine, engine, wanted)
         if placement.fits:
@@ -118,6 +122,12 @@ def situation(question: Question) -> Situation:
     raise NoFeasiblePlan(
         "; ".join(tried[-2:]) + "; try a smaller --quant, --context or --batch, more GPUs "
         "(--gpu 2x...), or --offload auto"
+    )
+
+
+def _formats(q: Question, target: Target, engine: str, machine: Machine) -> list[WeightFormat]:
+    return formats(
+        target, engine, machine, stated=q.quant is not None, offload=q.offload is not None
     )
 
 
@@ -140,18 +150,39 @@ def _specs(s: Situation) -> tuple[list[DrafterSpec], dict[str, str], list[Reject
     return kept, {str(k): v for k, v in choice.not_applicable.items()}, rejected
 
 
+def _beside(s: Situation, spec: DrafterSpec) -> Deployment:
+    """The deployment with room for a drafter: more of the target moves to the host if need be."""
+    d = s.placement.deployment
+    if s.question.offload != "auto" or d.offload is None:
+        return d
+    batch, context = s.grid.batches[s.headline[0]], s.grid.contexts[s.headline[1]]
+    own = spec.kv_bytes_per_token * batch * min(context, spec.window or context)
+    wanted = replace(
+        _wanted(s.question, batch, context),
+        reserve_bytes=(spec.weight_bytes + own) / d.tp + DRAFT_BUFFER_BYTES,
+    )
+    return place(s.target, s.machine, s.engine, wanted).deployment
+
+
 def search(s: Situation) -> Searched:
     """Every drafter over the whole grid."""
     d, question = s.placement.deployment, s.question
     specs, absent, rejected = _specs(s)
     accept = Acceptance(question, s.workload, d.arch.name)
-    plain = evaluate_grid(
-        d, (None, NO_WORK), (), replace(s.grid, draft_lens=(0,)), question.tile_rows
-    )
+    only_plain = replace(s.grid, draft_lens=(0,))
+    plain = evaluate_grid(d, Drafted(), only_plain, tile_rows=question.tile_rows)
     results = []
     for spec in specs:
         curves = tuple(accept.curve(spec, c) for c in s.grid.contexts)
-        results.append(evaluate_grid(d, (spec, work_of(spec)), curves, s.grid, question.tile_rows))
+        results.append(
+            evaluate_grid(
+                _beside(s, spec),
+                Drafted(spec, work_of(spec), curves),
+                s.grid,
+                tile_rows=question.tile_rows,
+                plain_s=plain.cost.target_s,
+            )
+        )
     limit, rule = tile_limit(d, plain.tiles, question.tile_rows)
     rejected += _rejections(s, results, limit, rule)
     points = s.grid.points * len(results) + plain.speedup.size
@@ -244,8 +275,8 @@ def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple
             if chosen is None or n is None:
                 cells.append(off_cell(s.grid, (b, c), fits=fits))
                 continue
-            gain, low, high, said = judged(chosen, s.grid, (b, c, n))
-            if said != "helps":
+            gain, seen = judged(chosen, s.grid, (b, c, n))
+            if seen.verdict != "helps":
                 cells.append(off_cell(s.grid, (b, c), fits=fits))
                 continue
             cells.append(
@@ -254,9 +285,9 @@ def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple
                     context_len=s.grid.contexts[c],
                     draft_len=s.grid.draft_lens[n],
                     speedup=gain,
-                    speedup_lo=low,
-                    speedup_hi=high,
-                    verdict=said,
+                    speedup_lo=seen.low,
+                    speedup_hi=seen.high,
+                    verdict=seen.verdict,
                     fits=True,
                 )
             )

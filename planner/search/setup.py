@@ -113,10 +113,13 @@ def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine
     return Machine(device, match.count, match.power_limit_w, memory_of_host, tuple(notes))
 
 
-def default_engine(weights: WeightFormat, device: Device) -> str:
-    """llama.cpp for GGUF files and for cards that vLLM does not serve (below 7.5), else vLLM."""
+def default_engine(target: Target, device: Device, offload: str | None = None) -> str:
+    """llama.cpp for GGUF files, for cards that vLLM does not serve (below 7.5) and for weights in
+    host memory where its kernels know the model's attention; else vLLM."""
     capability = float(device.compute_capability or "0")
-    return "llama.cpp" if weights.family == "gguf" or capability < 7.5 else "vllm"
+    mixers = {g.attention.kind for g in target.arch.groups if g.attention}
+    hybrid = offload is not None and mixers <= {"gqa", "mla", "linear"}
+    return "llama.cpp" if target.weights.family == "gguf" or capability < 7.5 or hybrid else "vllm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,6 +144,8 @@ class Wanted:
     offload: str | None = None
     power_limit_w: float | None = None
     max_vram_mib: float | None = None
+    reserve_bytes: float = 0.0
+    """Room to leave on each GPU for a drafter."""
 
 
 def _tensor_parallel(engine: str, arch: ModelArch, count: int) -> int:
@@ -176,8 +181,13 @@ def _deployment(
 
 def fits_plain(d: Deployment, wanted: Wanted) -> bool:
     """Whether the target alone fits at the wanted batch and context."""
+    return over_room(d, wanted) <= 0.0
+
+
+def over_room(d: Deployment, wanted: Wanted) -> float:
+    """Bytes by which the target (and the room to leave) exceeds one GPU; negative when it fits."""
     need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max())
-    return need <= room(d, wanted.max_vram_mib)
+    return need + wanted.reserve_bytes - room(d, wanted.max_vram_mib)
 
 
 def host_rate(machine: Machine) -> float:
@@ -207,8 +217,7 @@ def _offloaded(d: Deployment, machine: Machine, wanted: Wanted) -> Deployment:
         if kind == "experts":
             return replace(d, offload=Offload(rate, expert_share=share))
         return replace(d, offload=Offload(rate, layer_share=share))
-    over = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max())
-    over -= room(d, wanted.max_vram_mib)
+    over = over_room(d, wanted)
     if over <= 0:
         return d
     dense, experts, _ = model_bytes(d.arch, d.weights)

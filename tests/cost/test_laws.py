@@ -1,3 +1,6 @@
+import dataclasses
+import math
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -11,7 +14,7 @@ from planner.cost.card import Card
 from planner.cost.constants import constant
 from planner.cost.deployment import Deployment, Offload, card_of, power_share, step_coefficients
 from planner.cost.gemm import GemmWork, gemm_seconds
-from planner.cost.interval import speedup_interval, verdict
+from planner.cost.interval import Circumstance, outlook, uncaptured
 from planner.cost.kernels import attention_kernel, gemm_kernel, moe_kernel
 from planner.cost.ledger import memory
 from planner.cost.moe import experts_touched, power_law_loads
@@ -188,12 +191,30 @@ def test_silicon_kernels_are_found_by_their_recorded_names() -> None:
     assert moe_kernel("trtllm", "moe_torch_flow_nongated", "bf16")[1] == 1.0
 
 
-@given(st.floats(0.3, 5.0), st.floats(0.01, 0.8), st.floats(0.0, 0.5))
-def test_verdicts_follow_the_chance_of_a_gain(gain: float, log_sd: float, risk: float) -> None:
-    low, high = speedup_interval(gain, log_sd)
-    assert low < high
-    said = verdict(gain, log_sd, risk)
+_AT = Circumstance("vllm", moe=False, batch=1, tp=1, offload=False, context_len=1024)
+
+
+@given(st.floats(0.3, 5.0), st.floats(0.01, 0.8), st.floats(1e-3, 0.2))
+def test_verdicts_follow_the_chance_of_a_gain(gain: float, log_sd: float, round_s: float) -> None:
+    seen = outlook(_AT, gain, log_sd, round_s)
+    assert seen.low < seen.high
     if gain < 0.97:
-        assert said == "hurts"
-    if gain > 3.0 and log_sd < 0.3 and risk < 0.1:
-        assert said == "helps"
+        assert seen.verdict == "hurts"
+    if gain > 3.0 and log_sd < 0.3 and round_s > 0.05:
+        assert seen.verdict == "helps"
+
+
+def test_a_tiny_target_is_never_sure_to_gain_where_the_drafter_may_run_uncaptured() -> None:
+    tiny, large = (outlook(_AT, 1.6, 0.2, s) for s in (0.005, 0.060))
+    assert (tiny.verdict, large.verdict) == ("neutral", "helps")
+    assert tiny.low < 1.0 < large.low
+    slow, share = uncaptured(_AT, 1.6, 0.005)
+    assert slow == pytest.approx(1.6 * 5 / 16)  # 11 ms more in a round of 5 ms
+    assert share == 0.3
+
+
+def test_without_an_uncaptured_case_the_interval_is_log_normal() -> None:
+    seen = outlook(dataclasses.replace(_AT, engine="llama.cpp"), 2.0, 0.2, 0.05)
+    shift = constant("interval", "shift").value
+    assert seen.low == pytest.approx(2.0 * math.exp(-1.2816 * 0.2 - shift), rel=1e-3)
+    assert seen.high == pytest.approx(2.0 * math.exp(1.2816 * 0.2 - shift))
