@@ -1,6 +1,7 @@
 """The published drafters, read through an index so that one target costs a few rows.
 
-After editing `data/catalog.jsonl`, run `write_index()` once; a test compares the two.
+After editing `data/catalog.jsonl`, run `python -m planner.drafters.catalog` once; a test compares
+the two.
 """
 
 import json
@@ -78,3 +79,7 @@ def _row(row: dict[str, Any]) -> PublishedDrafter:
             "notes": tuple(row.get("notes", ())),
         }
     )
+
+
+if __name__ == "__main__":
+    write_index()

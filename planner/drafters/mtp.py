@@ -127,17 +127,24 @@ class Mtp:
         """Layers and head at the target's bits; wider in a GGUF, bf16 beside 4-bit weights."""
         if not spec.in_checkpoint:
             return replace(spec, head_bits=fmt.head_bits)
-        bits = fmt.bits_per_weight
-        if fmt.family == "gguf":
-            bits = min(BF16_BITS, GGUF_INFLATION * bits)
-        elif bits < KEPT_BF16_BELOW:
-            bits = BF16_BITS
+        total = spec.weight_bytes * 8 / spec.core_bits
+        routed = spec.routed_weights
+        bits = _stored_bits(fmt, routed / max(1, routed + spec.core_weights))
         return replace(
             spec,
             core_bits=bits,
             head_bits=fmt.head_bits,
-            weight_bytes=int(spec.weight_bytes * bits / spec.core_bits),
+            weight_bytes=int(total * bits / 8),
         )
+
+
+def _stored_bits(fmt: WeightFormat, routed_share: float) -> float:
+    """Average bits of an MTP weight beside a target in this format."""
+    if fmt.family == "gguf":
+        return min(BF16_BITS, GGUF_INFLATION * fmt.bits_per_weight)
+    if fmt.expert_bits is not None:
+        return routed_share * fmt.expert_bits + (1.0 - routed_share) * fmt.bits_per_weight
+    return BF16_BITS if fmt.bits_per_weight < KEPT_BF16_BELOW else fmt.bits_per_weight
 
 
 def _reuse_note(layers: int) -> str:

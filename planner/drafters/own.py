@@ -38,6 +38,7 @@ class _Own:
 
     def spec(self, family: Family, core: int, head: int) -> DrafterSpec:
         """The record, with an own head; each form changes what differs."""
+        windowed = self.window is not None and self.windowed_layers == self.layers
         return DrafterSpec(
             family=family,
             drafter_id=str(self.path),
@@ -55,8 +56,9 @@ class _Own:
             num_kv_heads=self.shape.num_kv_heads,
             head_dim=self.shape.head_dim,
             default_draft_len=self.config.served_draft_len,
-            max_position=self.max_position,
-            window=self.window if self.windowed_layers == self.layers else None,
+            # a drafter that only sees a window never meets a position it was not trained for
+            max_position=None if windowed else self.max_position,
+            window=self.window if windowed else None,
         )
 
 

@@ -14,7 +14,7 @@ from drafter_targets import (
     W4A16,
 )
 
-from planner.arch.records import ModelArch
+from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.base import DrafterFamily
 from planner.drafters.records import FAMILIES
 from planner.drafters.registry import DRAFTERS, family_of, work_of
@@ -126,6 +126,13 @@ def test_mtp_follows_the_format_of_the_target() -> None:
     assert gguf.head_bits == 6.6
     assert four_bit.core_bits == 16.0  # kept in bf16: quantising mtp.fc breaks acceptance
     assert fp8.weight_bytes == pytest.approx(bf16.weight_bytes * 8.125 / 16, rel=1e-3)
+
+
+def test_mtp_of_a_target_with_narrow_experts_is_mostly_experts() -> None:
+    """DeepSeek-V4's form: fp8 with 4-bit experts; 98 % of a module is experts."""
+    fmt = WeightFormat("fp8", 8.125, "tensor", "fp8", expert_bits=4.25)
+    spec = family_of("mtp").in_format(family_of("mtp").template(DEEPSEEK_V3), fmt)
+    assert spec.core_bits == pytest.approx(4.3, abs=0.2)
 
 
 def test_own_weights_do_not_follow_the_target_but_a_shared_head_does() -> None:
