@@ -36,6 +36,25 @@ def test_recipes_have_at_most_15_lines() -> None:
     assert max(len(recipe.strip().splitlines()[2:]) for recipe in recipes) <= 15
 
 
+RENEW = "run `make readme`, which is tools/readme.py"
+NUMBER = re.compile(r"\d+(?:,\d{3})*(?:\.\d+)?")
+
+
+def test_the_readme_shows_what_the_demo_prints() -> None:
+    """Equal but for the last digits of numbers, which libraries may round differently."""
+    tool = runpy.run_path(str(ROOT / "tools" / "readme.py"))
+    shown = (ROOT / "README.md").read_text(encoding="utf-8")
+    fresh = tool["with_output"](shown, tool["demo_output"]())
+    assert NUMBER.sub("#", shown) == NUMBER.sub("#", fresh), RENEW
+    pairs = zip(NUMBER.findall(shown), NUMBER.findall(fresh), strict=True)
+    far = [(a, b) for a, b in pairs if a != b and _value(a) != pytest.approx(_value(b), rel=0.03)]
+    assert not far, RENEW
+
+
+def _value(text: str) -> float:
+    return float(text.replace(",", ""))
+
+
 def test_the_makefile_runs_the_command_that_the_readme_shows() -> None:
     tool = runpy.run_path(str(ROOT / "tools" / "readme.py"))
     assert f"$(BIN)/{tool['COMMAND']}\n" in (ROOT / "Makefile").read_text(encoding="utf-8")
