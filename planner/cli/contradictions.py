@@ -9,6 +9,9 @@ from planner.drafters.records import FAMILIES
 from planner.errors import InputError
 from planner.search.question import Question
 
+MOST_CELLS = 16_384
+"""Batches times contexts of one search: beyond, its arrays would take gigabytes."""
+
 
 def check_question(question: Question) -> None:
     """Refuse a question that contradicts itself or states an impossible number.
@@ -40,6 +43,12 @@ def _ranges(question: Question) -> Iterator[str]:
     for option, value in (("--qps", question.qps), ("--power-limit", question.power_limit_w)):
         if value is not None and not 0 < value < math.inf:
             yield f"{option} is {value:g}; give a number above 0"
+    batches, contexts = len(question.batch or (1,)), len(question.context or (1,))
+    if batches * contexts > MOST_CELLS:
+        yield (
+            f"--batch and --context name {batches} x {contexts} places and a search takes at most "
+            f"{MOST_CELLS}; leave some out"
+        )
 
 
 def _drafter(question: Question) -> Iterator[str]:

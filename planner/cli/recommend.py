@@ -17,12 +17,12 @@ from planner.cli.verbs import attach_plugin, find_plugin
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported, InputError, PlannerError
 from planner.search.recommend import recommend, search, situation
-from planner.search.records import Plan
+from planner.search.records import Plan, PlanInputs
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from planner.emit.records import Emission
+    from planner.emit.records import Emission, Emitter
     from planner.report.comparison import Answer
     from planner.search.question import Question
 
@@ -147,13 +147,18 @@ def _with_launch(plan: Plan, *, must: bool) -> tuple[Plan, Emission | None]:
     unless files `must` come out.
     """
     try:
-        emission = emitter_for(plan.inputs.engine).emit(plan)
+        emission = _emitter(plan.inputs).emit(plan)
     except EngineUnsupported as refusal:
         if must:
             raise
         warnings = (*plan.warnings, f"no command can be given: {refusal}")
         return plan.model_copy(update={"warnings": warnings}), None
     return plan.model_copy(update={"launch": emission.launch}), emission
+
+
+def _emitter(asked: PlanInputs) -> Emitter:
+    version = f"=={asked.engine_version}" if asked.engine_version else ""
+    return emitter_for(f"{asked.engine}{version}")
 
 
 def plan_json(plan: Plan) -> str:

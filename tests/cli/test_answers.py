@@ -38,6 +38,18 @@ def test_json_without_a_folder_names_no_files(capsys: pytest.CaptureFixture[str]
     assert printed["launch"]["argv"][:2] == ["vllm", "serve"]
 
 
+def test_an_engine_version_whose_rules_are_unknown_gets_no_command(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    other = (*QWEN, "--engine", "vllm==0.20.0")
+    plan = Plan.model_validate_json(answer(capsys, *other, "--json"))
+    assert plan.launch is None
+    assert any("vllm 0.20.0" in warning for warning in plan.warnings)
+    with pytest.raises(EngineUnsupported):
+        cli.run(["recommend", *other, "--out", str(tmp_path / "plan")])
+    assert not (tmp_path / "plan").exists()
+
+
 def test_the_page_says_where_files_went(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     drawn = answer(capsys, *QWEN, "--out", str(tmp_path / "p"))
     assert "Written" in drawn

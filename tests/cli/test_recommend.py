@@ -15,6 +15,7 @@ from planner.search.question import Question
 from planner.search.records import Launch, Plan
 
 LAUNCH = Launch(argv=("vllm", "serve"), ready_url="http://x/health", metrics_url="http://x/metrics")
+MANY = ",".join(map(str, range(1, 201)))
 SEARCHED = plan(launch=None, files=())
 
 
@@ -41,7 +42,7 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[Question]:
         return SEARCHED
 
     monkeypatch.setattr(verb, "recommend", recommend)
-    monkeypatch.setattr(verb, "emitter_for", {"vllm": FakeEmitter()}.__getitem__)
+    monkeypatch.setattr(verb, "emitter_for", {"vllm==0.33": FakeEmitter()}.__getitem__)
     return questions
 
 
@@ -122,6 +123,10 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         (
             ["--context", "1K", "--prompt-len", "1K", "--output-len", "1"],
             ["1025", "ends at 1024"],
+        ),
+        (
+            ["--batch", MANY, "--context", MANY],
+            ["200 x 200", "16384"],
         ),
         (["--force"], ["--force", "--out"]),
         (["--build"], ["--build", "--out"]),
@@ -210,7 +215,7 @@ def test_an_answer_stands_where_no_command_can_be_given(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> None:
-    refusing = {"vllm": FakeEmitter("rule 7 forbids it")}
+    refusing = {"vllm==0.33": FakeEmitter("rule 7 forbids it")}
     monkeypatch.setattr(verb, "emitter_for", refusing.__getitem__)
     assert run("--gpu", "4090", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
