@@ -48,14 +48,13 @@ def page(
         notes: What the engine's files need first: downloads, conversions.
         folder: Where the plan's files were written.
     """
-    shown = plan.best_drafted or plan.best
-    capacity = gib(shown.ledger.capacity_mib)
+    capacity = gib(plan.best.ledger.capacity_mib)
     sections = [
         _verdict(plan),
         _section("Choice", _choice(plan)),
         _section("Draft length by batch and context", _d_tables(plan.d_table)),
-        _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(shown)),
-        _section("Attention tile", _tile(shown)),
+        _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(plan.best)),
+        _section("Attention tile", _tile(plan.best_drafted or plan.best)),
         _section("Best of each drafter family", _families(plan.best_per_family)),
         _section("Cannot apply here", _not_applicable(plan)),
         _section("Set aside", _rejected(plan)),

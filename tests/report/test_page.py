@@ -87,6 +87,15 @@ def test_tile_line_says_what_is_charged_and_what_is_lost() -> None:
     assert "split-KV lost" not in text_of(plan())
 
 
+def test_memory_is_that_of_the_choice_and_the_tile_that_of_the_drafted_round() -> None:
+    alone = OFF.model_copy(
+        update={"ledger": LEDGER.model_copy(update={"drafter_weights_mib": 0.0})}
+    )
+    drawn = text_of(plan(best=alone, verdict="hurts"))
+    assert "D drafter weights" not in drawn
+    assert "4*(1+3) = 16 query rows" in drawn
+
+
 def test_what_rests_on_assumptions_is_shown(helpful_plan: Plan) -> None:
     drawn = text_of(helpful_plan)
     assert "1 datasheet, 1 assumed; the answer as a whole is assumed" in drawn
