@@ -1,5 +1,6 @@
 """Where a number comes from, and what a combination of numbers may claim."""
 
+import os
 from collections.abc import Iterable
 from typing import Annotated, Literal
 
@@ -20,10 +21,15 @@ def weakest(kinds: Iterable[Kind]) -> Kind:
     return max(kinds, key=_RANK.__getitem__, default="assumed")
 
 
+WITH_FIELD_DOCS = bool(os.environ.get("SPECPLANNER_FIELD_DOCS"))
+"""Whether records carry the docstrings of their fields. Only JSON schemas show them, and reading
+them parses the source of every record: 30 ms of each start."""
+
+
 class Sourced(BaseModel):
     """One number with its origin; the unit stands in the name of the field that holds it."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=True)
+    model_config = ConfigDict(frozen=True, extra="forbid", use_attribute_docstrings=WITH_FIELD_DOCS)
 
     value: Annotated[float, Field(ge=0, allow_inf_nan=False)]
     """The number, in the unit that the field's name states."""

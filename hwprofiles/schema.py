@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hwprofiles.provenance import Kind, Sourced
+from hwprofiles.provenance import WITH_FIELD_DOCS, Kind, Sourced
 
 Dtype = Literal["fp32", "fp16", "bf16", "fp8", "fp4", "int8"]
 """Arithmetic that a matrix unit offers, with fp32 (int32 for int8) accumulation."""
@@ -25,7 +25,7 @@ Segment = Literal["geforce", "pro", "datacenter", "edge", "mining", "comparison-
 
 class _Record(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, allow_inf_nan=False
+        frozen=True, extra="forbid", use_attribute_docstrings=WITH_FIELD_DOCS, allow_inf_nan=False
     )
 
 

@@ -63,7 +63,6 @@ _WORDS: tuple[tuple[str, str, str], ...] = (
     (r"\b4[ -]?bit\b", "w4a16", "4-bit read as weight-only at group size 128"),
 )
 """(pattern, format, what to say): first match in the text wins, ties by order."""
-_COMPILED = tuple((re.compile(p, re.IGNORECASE), n, note) for p, n, note in _WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,6 +136,12 @@ def _weight(text: str) -> tuple[WeightFormat | None, list[str]]:
     return found, notes
 
 
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[tuple[re.Pattern[str], str, str], ...]:
+    """The patterns, compiled when a text is first read: start-up does not pay for them."""
+    return tuple((re.compile(p, re.IGNORECASE), n, note) for p, n, note in _WORDS)
+
+
 def _named(text: str) -> tuple[WeightFormat | None, int, list[str]]:
     """Earliest format name in the text, the position after it, and how it was read."""
     best: tuple[int, int, str, str] | None = None
@@ -144,7 +149,7 @@ def _named(text: str) -> tuple[WeightFormat | None, int, list[str]]:
     if match is not None:
         prefix = "UD-" if match.group(1) else ""
         best = (match.start(), match.end(), prefix + match.group(2).upper(), "")
-    for pattern, name, note in _COMPILED:
+    for pattern, name, note in _compiled():
         hit = pattern.search(text)
         if hit is not None and (best is None or hit.start() < best[0]):
             best = (hit.start(), hit.end(), name, note)

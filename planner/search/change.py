@@ -1,68 +1,73 @@
 """What would change the answer: the thresholds around a choice, in one sentence each."""
 
+from dataclasses import dataclass
+
 import numpy as np
 
-from planner.search.evaluate import Grid, GridResult, at
+from planner.search.evaluate import Grid, GridResult, at, usable
 from planner.search.records import Evaluation
 
 
-def what_would_change(
-    grid: Grid, headline: tuple[int, int], chosen: GridResult | None, drafted: Evaluation | None
-) -> tuple[str, ...]:
-    """Sentences for the reader; empty where no drafter applies."""
-    if chosen is None or drafted is None:
-        return ("a drafter for this model: none that applies is published",)
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The drafted candidate that was chosen, and the grid it was chosen from."""
+
+    grid: Grid
+    headline: tuple[int, int]
+    """Indices of the stated batch and context."""
+    result: GridResult | None
+    drafted: Evaluation | None
+    max_vram_mib: float | None
+
+
+def what_would_change(choice: Choice) -> tuple[str, ...]:
+    """Sentences for the reader."""
+    result, drafted = choice.result, choice.drafted
+    if result is None or drafted is None:
+        return ("a drafter that applies to this model, runs on this engine and fits",)
     found = [
         f"E[L] below {drafted.round_cost_ratio:.2f} at D={drafted.draft_len} makes it a loss "
-        f"(expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance"
+        f"(expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance",
+        _crossover(choice, result),
+        _acceptance_shift(choice, result, drafted),
     ]
-    crossing = _crossover(grid, headline, chosen)
-    if crossing:
-        found.append(crossing)
-    shifted = _doubled_acceptance(grid, headline, chosen, drafted)
-    if shifted:
-        found.append(shifted)
     if drafted.tile and not drafted.tile.split_kv:
         found.append(
             f"{drafted.tile.kernel} does not split the KV cache at {1 + drafted.draft_len} query "
             "tokens: longer contexts lose; a kernel that does would gain"
         )
-    return tuple(found)
+    return tuple(text for text in found if text)
 
 
-def _best_by_batch(chosen: GridResult, context: int) -> tuple[np.ndarray, np.ndarray]:
-    gain = np.where(chosen.allowed > 0, chosen.speedup[:, context, :], -np.inf)
-    gain[:, 0] = 1.0
-    return gain.max(axis=1), gain.argmax(axis=1)
+def _crossover(choice: Choice, result: GridResult) -> str:
+    """Batch from which plain decoding wins or the drafter no longer fits, at this context."""
+    context = choice.headline[1]
+    open_ = usable(result, choice.max_vram_mib)[:, context]
+    gain = np.where(open_, result.speedup[:, context], -np.inf)
+    last = ""
+    for b, batch in enumerate(choice.grid.batches):
+        if not open_[b].any():
+            return f"from batch {batch} on, the drafter no longer fits at this context"
+        if gain[b].max() <= 1.0:
+            return f"from batch {batch} on, no draft length gains at this context"
+        last = f"up to batch {batch} a draft length gains ({gain[b].max():.2f}x there)"
+    return last
 
 
-def _crossover(grid: Grid, headline: tuple[int, int], chosen: GridResult) -> str:
-    """Batch at which plain decoding wins, at the stated context."""
-    best, lens = _best_by_batch(chosen, headline[1])
-    losing = [b for b, n in zip(grid.batches, lens, strict=True) if n == 0]
-    if losing:
-        return f"from batch {losing[0]} on, no draft length gains at this context"
-    last = grid.batches[-1]
-    return f"no crossover up to batch {last} (still {best[-1]:.2f}x at D={lens[-1]})"
-
-
-def _doubled_acceptance(
-    grid: Grid, headline: tuple[int, int], chosen: GridResult, drafted: Evaluation
-) -> str:
-    """Where the best D goes when acceptance is one standard deviation higher or lower."""
-    b, c = headline
-    ratio = np.array([at(chosen.cost.ratio, (b, c, n)) for n in range(len(grid.draft_lens))])
-    tokens, spread = chosen.tokens[0, c], chosen.log_sd[0, c]
+def _acceptance_shift(choice: Choice, result: GridResult, drafted: Evaluation) -> str:
+    """Where the best D goes when acceptance is one standard deviation lower or higher."""
+    b, c = choice.headline
+    open_ = usable(result, choice.max_vram_mib)[b, c]
+    count = len(choice.grid.draft_lens)
+    ratio = np.array([at(result.cost.ratio, (b, c, n)) for n in range(count)])
+    tokens, spread = result.tokens[0, c], result.log_sd[0, c]
     lens = []
     for sign in (-1.0, 1.0):
-        gain = np.where(
-            chosen.allowed > 0,
-            np.minimum(tokens * np.exp(sign * spread), 1.0 + np.arange(tokens.size)) / ratio,
-            -np.inf,
-        )
+        moved = np.minimum(tokens * np.exp(sign * spread), 1.0 + np.arange(count))
+        gain = np.where(open_, moved / ratio, -np.inf)
         gain[0] = 1.0
         lens.append(int(gain.argmax()))
     if lens[0] == lens[1] == drafted.draft_len:
         return ""
-    low = "off" if lens[0] == 0 else f"D={lens[0]}"
-    return f"acceptance one standard deviation lower: {low}; higher: D={lens[1]}"
+    low, high = ("off" if n == 0 else f"D={n}" for n in lens)
+    return f"acceptance one standard deviation lower: {low}; higher: {high}"

@@ -3,10 +3,11 @@
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.acceptance.curve import AcceptanceCurve
 from planner.cost.deployment import Deployment, attention_query, round_coefficients, split_groups
-from planner.cost.ledger import Memory, memory
+from planner.cost.ledger import Memory, memory, room
 from planner.cost.round import Point, RoundCost, round_cost, speedup
 from planner.cost.smooth import Floats
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
@@ -147,6 +148,14 @@ def evaluate_grid(
         allowed=_allowed(spec, lens, limit),
         notes=notes,
     )
+
+
+def usable(result: GridResult, max_vram_mib: float | None) -> npt.NDArray[np.bool_]:
+    """Points with D >= 1 that respect the trained length and the tile ladder, and that fit."""
+    fits = result.memory.total <= room(result.deployment, max_vram_mib)
+    mask = np.broadcast_to(fits, result.speedup.shape) & (result.allowed > 0)
+    mask[..., 0] = False
+    return mask
 
 
 def at(values: Floats, index: tuple[int, int, int]) -> float:

@@ -14,8 +14,15 @@ from planner.drafters.records import DrafterSpec
 from planner.drafters.registry import family_of, work_of
 from planner.errors import NoFeasiblePlan
 from planner.search.candidates import Acceptance, drafters, formats, grid_of
-from planner.search.change import what_would_change
-from planner.search.evaluate import Drafted, Grid, GridResult, evaluate_grid, tile_limit
+from planner.search.change import Choice, what_would_change
+from planner.search.evaluate import (
+    Drafted,
+    Grid,
+    GridResult,
+    evaluate_grid,
+    tile_limit,
+    usable,
+)
 from planner.search.present import Index, evaluation, judged, need_bytes, off_cell
 from planner.search.question import Question
 from planner.search.records import Evaluation, Plan, PlanInputs, Rejection, TableCell
@@ -231,13 +238,10 @@ def _rejections(s: Situation, results: list[GridResult], limit: int, rule: str) 
 
 def _best_len(s: Situation, result: GridResult, cell: tuple[int, int]) -> int | None:
     """Index of the best draft length that is allowed and fits; None where none is."""
-    b, c = cell
-    total = np.broadcast_to(result.memory.total, result.speedup.shape)[b, c]
-    usable = (result.allowed > 0) & (total <= room(result.deployment, s.question.max_vram_mib))
-    usable[0] = False
-    if not usable.any():
+    open_ = usable(result, s.question.max_vram_mib)[cell]
+    if not open_.any():
         return None
-    return int(np.argmax(np.where(usable, result.speedup[b, c], -np.inf)))
+    return int(np.argmax(np.where(open_, result.speedup[cell], -np.inf)))
 
 
 def _exists(result: GridResult) -> bool:
@@ -403,7 +407,9 @@ def plan_of(s: Situation) -> Plan:
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,
         rejected=searched.rejected,
-        what_would_change=what_would_change(s.grid, s.headline, chosen, drafted),
+        what_would_change=what_would_change(
+            Choice(s.grid, s.headline, chosen, drafted, s.question.max_vram_mib)
+        ),
         provenance=provenance_terms(d, chosen, s.headline),
         assumptions=tuple(dict.fromkeys(s.target.assumptions)),
         warnings=_warnings(s, d),

@@ -4,14 +4,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from hwprofiles.provenance import Kind
+from hwprofiles.provenance import WITH_FIELD_DOCS, Kind
 
 Verdict = Literal["helps", "neutral", "hurts"]
 
 
 class _Record(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=True, defer_build=True
+        frozen=True, extra="forbid", use_attribute_docstrings=WITH_FIELD_DOCS, defer_build=True
     )
 
 

@@ -29,12 +29,17 @@ _WORDS: tuple[tuple[str, WorkloadName, str], ...] = (
     (r"synthetic|random|tg\d+|pp\d+|token soup|dummy|llama-?bench", "random", ""),
 )  # fmt: skip
 """(words, class, detail), most telling first: `SPEED-Bench coding` is code whatever the suite."""
-_COMPILED = tuple((re.compile(rf"(?<![a-z0-9])(?:{p})", re.I), n, d) for p, n, d in _WORDS)
 _MIXED = re.compile(
     r"\b(?:mean|avg|average|geomean|overall|all|mixed|mix)\b|spec[-_ ]?bench(?!\w)|probe\.py", re.I
 )
 _SUITE = re.compile(r"^\s*(?:speed|spec|mt)[-_ ]?bench\b[:\s]*", re.I)
 _THINKING = re.compile(r"\b(no[n]?[- ]?)?(?:thinking|reasoning mode|think)\b", re.I)
+
+
+@lru_cache(maxsize=1)
+def _compiled() -> tuple[tuple[re.Pattern[str], WorkloadName, str], ...]:
+    """The patterns, compiled when a text is first read: start-up does not pay for them."""
+    return tuple((re.compile(rf"(?<![a-z0-9])(?:{p})", re.I), n, d) for p, n, d in _WORDS)
 
 
 @lru_cache(maxsize=4096)
@@ -78,7 +83,7 @@ def _parts(text: str) -> list[tuple[WorkloadName, str]]:
 
 
 def _match(text: str) -> tuple[WorkloadName, str] | None:
-    for pattern, name, detail in _COMPILED:
+    for pattern, name, detail in _compiled():
         if pattern.search(text):
             return name, detail
     return None
