@@ -4,20 +4,24 @@ from planner.report.plain import plain
 from planner.report.wording import cards, family_title, ratio, speedup
 from planner.search.records import Plan
 
+NEAR_ONE = (0.9, 1.1)
+"""An interval inside these bounds means no difference, whatever the traffic."""
+
 
 def verdict_word(plan: Plan) -> str:
     """Yes, Don't, Neutral, or Depends.
 
-    `Depends` where the 80 % interval crosses 1 although its middle does not lie near it: what the
-    user's own traffic accepts decides.
+    `Depends` where the 80 % interval reaches well beyond 1 on both sides, or the verdict is not
+    sure: what the user's own traffic accepts decides.
     """
-    if plan.best_drafted is None:
+    drafted = plan.best_drafted
+    if drafted is None:
         return "Don't"
-    if plan.verdict == "neutral":
+    if NEAR_ONE[0] <= drafted.speedup_lo and drafted.speedup_hi <= NEAR_ONE[1]:
         return "Neutral"
     if not plan.sure:
         return "Depends"
-    return "Yes" if plan.verdict == "helps" else "Don't"
+    return {"helps": "Yes", "neutral": "Neutral", "hurts": "Don't"}[plan.verdict]
 
 
 def verdict_line(plan: Plan) -> str:
@@ -35,5 +39,6 @@ def verdict_line(plan: Plan) -> str:
     return (
         f"{word}: {what} gives {gain} for {where}; it pays above "
         f"{ratio(plan.break_even_tokens_per_round)} tokens per round, "
-        f"{ratio(drafted.tokens_per_round)} are expected."
+        f"{ratio(drafted.tokens_per_round)} are expected"
+        f"{'.' if plan.best.draft_len else '; until you have measured, run without.'}"
     )

@@ -28,7 +28,15 @@ def text_of(answer: Plan) -> str:
         ({}, "Yes: EAGLE-3 with D=3 gives 1.9x (80 %: 1.5-2.3) for Qwen3-8B on RTX 4090."),
         ({"verdict": "hurts", "best": OFF}, "Don't: the best that speculation does"),
         ({"sure": False}, "Depends: EAGLE-3 with D=3"),
-        ({"verdict": "neutral", "sure": False}, "Neutral: EAGLE-3 with D=3"),
+        ({"verdict": "neutral", "sure": False}, "Depends: EAGLE-3 with D=3"),
+        (
+            {
+                "verdict": "neutral",
+                "sure": False,
+                "best_drafted": evaluation(speedup=1.01, speedup_lo=0.95, speedup_hi=1.07),
+            },
+            "Neutral: EAGLE-3 with D=3 gives 1.01x (80 %: 0.95-1.07)",
+        ),
         (
             {"best": OFF, "best_drafted": None, "verdict": "neutral"},
             "Don't: no drafter both applies to and fits beside",
@@ -41,7 +49,8 @@ def test_first_line_is_the_verdict(changes: dict[str, object], start: str) -> No
 
 def test_an_unsure_verdict_names_the_break_even() -> None:
     line = verdict_line(plan(sure=False, break_even_tokens_per_round=4.04))
-    assert "it pays above 4.0 tokens per round, 2.5 are expected" in line
+    assert "it pays above 4.0 tokens per round, 2.5 are expected." in line
+    assert "until you have measured, run without" in verdict_line(plan(sure=False, best=OFF))
 
 
 def test_page_keeps_to_80_columns_and_ascii_without_control_codes(helpful_plan: Plan) -> None:
