@@ -1,7 +1,7 @@
 """From records to coefficients: one target on one machine with one engine."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from hwprofiles.device import Device
 from hwprofiles.errors import MissingFact
@@ -319,18 +319,17 @@ def step_coefficients(d: Deployment) -> StepCoefficients:
 
 
 def draft_coefficients(
-    d: Deployment, spec: DrafterSpec | None, work: DraftWork, *, device: Device | None = None
+    d: Deployment, spec: DrafterSpec | None, work: DraftWork
 ) -> DraftCoefficients:
     """Coefficients of the drafter; all zero work where there is none."""
-    on = device or d.device
-    share = power_share(on, d.power_limit_w if device is None else None)
-    card = card_of(on, share)
+    share = power_share(d.device, d.power_limit_w)
+    card = card_of(d.device, share)
     if spec is None:
         return DraftCoefficients(
             card, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0, 1.0,
             value("smooth_power"), 0.0, NO_WINDOW, 0.0, 0.0, 0.0,
         )  # fmt: skip
-    speed = math.sqrt(d.tp) if device is None else 1.0
+    speed = math.sqrt(d.tp)
     experts, top_k = _moe(d.arch)
     routed = spec.routed_weights * spec.core_bits / 8 / speed
     core = (spec.core_weights - spec.routed_weights * top_k / experts) * spec.core_bits / 8 / speed
@@ -345,7 +344,7 @@ def draft_coefficients(
         top_k=float(top_k) if routed else 0.5,
         active_weights=(spec.core_weights + spec.head_weights) / speed,
         bandwidth_fraction=value("formats", "bf16", "bandwidth_fraction"),
-        matrix_flops=half_flops(on) * share,
+        matrix_flops=half_flops(d.device) * share,
         flops_fraction=value("formats", "bf16", "flops_fraction"),
         smooth=value("smooth_power"),
         kv_bytes_per_token=spec.kv_bytes_per_token / speed,
@@ -357,17 +356,16 @@ def draft_coefficients(
 
 
 def round_coefficients(
-    d: Deployment, spec: DrafterSpec | None, work: DraftWork, *, device: Device | None = None
+    d: Deployment,
+    spec: DrafterSpec | None,
+    work: DraftWork,
+    *,
+    step: StepCoefficients | None = None,
 ) -> RoundCoefficients:
-    """Everything a round of this deployment with this drafter needs."""
+    """Everything a round of this deployment with this drafter needs; `step` where it is known."""
     return RoundCoefficients(
-        step=step_coefficients(d),
-        draft=draft_coefficients(d, spec, work, device=device),
+        step=step or step_coefficients(d),
+        draft=draft_coefficients(d, spec, work),
         round_s=value("engines", d.engine, "round_us") * 1e-6,
         row_s=0.0,
     )
-
-
-def with_power(d: Deployment, limit_w: float | None) -> Deployment:
-    """The same deployment under another power cap."""
-    return replace(d, power_limit_w=limit_w)

@@ -61,9 +61,14 @@ class Point:
 
 def round_cost(c: RoundCoefficients, at: Point, one: TileCharges, many: TileCharges) -> RoundCost:
     """Cost of a round; `one` and `many` are the tile charges of plain decode and of the rows."""
-    drafts = np.asarray(at.draft_len, float) > 0
     target = step_time(c.step, at.batch, 1.0, at.context, one)
     verify = step_time(c.step, at.batch, at.rows, at.context, many)
+    return with_draft(c, at, target, verify)
+
+
+def with_draft(c: RoundCoefficients, at: Point, target: StepTime, verify: StepTime) -> RoundCost:
+    """The round around two target passes that are already known."""
+    drafts = np.asarray(at.draft_len, float) > 0
     extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * (np.asarray(at.rows) - 1.0), 0.0)
     drafted = draft_time(c.draft, at.batch, at.draft_len, at.context, at.branches)
     return RoundCost(target, verify, drafted, verify.total + extra, target.total)

@@ -25,14 +25,15 @@ COLUMNS = (
     "t_draft_s",
     "t_verify_s",
     "vram_mib",
-    "allowed",
+    "usable",
 )
 
 
 def write_evaluations(path: Path, results: list[tuple[GridResult, Grid]]) -> None:
     """One row for each point of each grid; the file appears whole or not at all.
 
-    `allowed` is 0 where the tile ladder or the drafter's trained length forbids D.
+    `usable` is 0 where the tile ladder or the drafter's trained length forbids D, where it does not
+    fit, and for plain decoding.
 
     Raises:
         OutsideFailure: the file cannot be written.
@@ -69,6 +70,6 @@ def _rows(result: GridResult, grid: Grid) -> list[tuple[object, ...]]:
         [float(f"{x:.6g}") for x in np.broadcast_to(values, shape).ravel().tolist()]
         for values in figures
     ]
-    columns.append(np.broadcast_to(result.allowed, shape).astype(int).ravel().tolist())
+    columns.append(np.broadcast_to(result.usable, shape).astype(int).ravel().tolist())
     fixed = (family, drafter, d.weights.name, d.kv_dtype, d.tp)
     return [(*fixed, *row) for row in zip(*columns, strict=True)]

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from planner.search.evaluate import Grid, GridResult, at, usable
+from planner.search.evaluate import Grid, GridResult, at
 from planner.search.records import Evaluation
 
 
@@ -17,7 +17,6 @@ class Choice:
     """Indices of the stated batch and context."""
     result: GridResult | None
     drafted: Evaluation | None
-    max_vram_mib: float | None
 
 
 def what_would_change(choice: Choice) -> tuple[str, ...]:
@@ -42,7 +41,7 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
 def _crossover(choice: Choice, result: GridResult) -> str:
     """Batch from which plain decoding wins or the drafter no longer fits, at this context."""
     context = choice.headline[1]
-    open_ = usable(result, choice.max_vram_mib)[:, context]
+    open_ = result.usable[:, context]
     gain = np.where(open_, result.speedup[:, context], -np.inf)
     last = ""
     for b, batch in enumerate(choice.grid.batches):
@@ -57,10 +56,12 @@ def _crossover(choice: Choice, result: GridResult) -> str:
 def _acceptance_shift(choice: Choice, result: GridResult, drafted: Evaluation) -> str:
     """Where the best D goes when acceptance is one standard deviation lower or higher."""
     b, c = choice.headline
-    open_ = usable(result, choice.max_vram_mib)[b, c]
+    open_ = result.usable[b, c]
     count = len(choice.grid.draft_lens)
     ratio = np.array([at(result.cost.ratio, (b, c, n)) for n in range(count)])
-    tokens, spread = result.tokens[0, c], result.log_sd[0, c]
+    tokens, spread = (
+        np.array([at(x, (b, c, n)) for n in range(count)]) for x in (result.tokens, result.log_sd)
+    )
     lens = []
     for sign in (-1.0, 1.0):
         moved = np.minimum(tokens * np.exp(sign * spread), 1.0 + np.arange(count))

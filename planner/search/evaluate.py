@@ -1,15 +1,23 @@
 """A whole grid of one deployment with one drafter, in one vectorised call."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
 
 from planner.acceptance.curve import AcceptanceCurve
-from planner.cost.deployment import Deployment, attention_query, round_coefficients, split_groups
+from planner.cost.deployment import (
+    Deployment,
+    attention_query,
+    round_coefficients,
+    split_groups,
+    step_coefficients,
+)
 from planner.cost.ledger import Memory, memory, room
-from planner.cost.round import Point, RoundCost, round_cost, speedup
+from planner.cost.round import Point, RoundCost, speedup, with_draft
 from planner.cost.smooth import Floats
+from planner.cost.step import StepCoefficients, StepTime, step_time
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
 from planner.drafters.records import DrafterSpec, DraftWork
 from planner.tile.ladder import max_draft_len
@@ -30,6 +38,25 @@ class Grid:
     def points(self) -> int:
         """Number of points."""
         return len(self.batches) * len(self.contexts) * len(self.draft_lens)
+
+    def axes(self) -> tuple[Floats, Floats, Floats]:
+        """(batch, context, D) of shapes (B, 1, 1), (1, C, 1) and (D,)."""
+        batch = np.array(self.batches, float)[:, None, None]
+        return (
+            batch,
+            np.array(self.contexts, float)[None, :, None],
+            np.array(self.draft_lens, float),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """What the user caps."""
+
+    tile_rows: int
+    """Rows of a tile that G*(1+D) may fill."""
+    max_vram_mib: float | None = None
+    """Usable memory of each GPU."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,22 +79,67 @@ class GridResult:
     """Acceptance at each context."""
     cost: RoundCost
     tokens: Floats
-    """E[L] over all rounds; shape (1, contexts, draft lengths)."""
+    """E[L] over all rounds; shape (1, contexts or 1, draft lengths)."""
     log_sd: Floats
-    """Spread of log E[L]; shape (1, contexts, draft lengths)."""
+    """Spread of log E[L]; shape (1, contexts or 1, draft lengths)."""
     speedup: Floats
     memory: Memory
     tiles: DeploymentTiles
-    allowed: Floats
-    """1 where D respects the trained length and the tile ladder; shape (draft lengths,)."""
+    usable: npt.NDArray[np.bool_]
+    """Points with D >= 1 that respect the trained length and the tile ladder, and that fit."""
     notes: tuple[str, ...]
 
 
-def _spread(curve: AcceptanceCurve, draft_lens: Floats) -> Floats:
-    """log_sd at every D, through a few of them: the exact figure costs more than it moves."""
-    knots = np.array([0, 1, 2, 3, 5, 8, 16, 32, MAX_DRAFT_LEN], float)
-    values = [curve.log_sd_at(int(k)) for k in knots]
-    return np.interp(draft_lens, knots, values)
+@dataclass(frozen=True, slots=True)
+class TargetGrid:
+    """The target's passes at every point: what does not depend on the drafter."""
+
+    deployment: Deployment
+    grid: Grid
+    step: StepCoefficients
+    target: StepTime
+    """One row of each sequence; shape (batches, contexts, 1)."""
+    verify: StepTime
+    """1 + D rows of each sequence; shape (batches, contexts, draft lengths)."""
+    tiles: DeploymentTiles
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """Acceptance at each context and D; shapes (1, contexts or 1, draft lengths or 1)."""
+
+    drafted: Floats
+    """Mean drafted length of a drafted round."""
+    tokens: Floats
+    """E[L] over drafted rounds."""
+    share: Floats
+    log_sd: Floats
+
+
+_KNOTS = (0, 1, 2, 3, 5, 8, 16, 32, MAX_DRAFT_LEN)
+"""Draft lengths at which the spread is computed; between them it is a straight line."""
+
+
+@lru_cache(maxsize=512)
+def _columns(curve: AcceptanceCurve, lens: tuple[int, ...]) -> tuple[Floats, Floats, Floats]:
+    """(drafted length, E[L] over drafted rounds, spread of log E[L]) at every D."""
+    wanted = np.array(lens, float)
+    spread = np.interp(wanted, _KNOTS, [curve.log_sd_at(k) for k in _KNOTS])
+    return curve.drafted_len(wanted), curve.tokens_per_drafted_round(wanted), spread
+
+
+def _accepted(drafter: Drafted, lens: Floats) -> Accepted:
+    if not drafter.curves:
+        zero = np.zeros((1, 1, lens.size))
+        return Accepted(lens[None, None], zero + 1.0, np.ones((1, 1, 1)), zero)
+    curves = drafter.curves
+    if all(c == curves[0] for c in curves):
+        curves = curves[:1]
+    key = tuple(int(n) for n in lens)
+    columns = np.stack([_columns(c, key) for c in curves], axis=1)[:, None]
+    share = np.array([c.draft_share for c in curves])[None, :, None]
+    return Accepted(columns[0], columns[1], share, columns[2])
 
 
 def tile_limit(d: Deployment, tiles: DeploymentTiles, tile_rows: int) -> tuple[int, str]:
@@ -87,75 +159,95 @@ def tile_limit(d: Deployment, tiles: DeploymentTiles, tile_rows: int) -> tuple[i
     return limit, f"G*(1+D) <= {tile_rows} with G = {group}: D <= {limit}"
 
 
-def _allowed(spec: DrafterSpec | None, draft_lens: Floats, limit: int) -> Floats:
-    keep = draft_lens <= limit
+def _usable(
+    target: TargetGrid, spec: DrafterSpec | None, used: Memory, limits: Limits
+) -> npt.NDArray[np.bool_]:
+    _, _, lens = target.grid.axes()
+    limit, _ = tile_limit(target.deployment, target.tiles, limits.tile_rows)
+    keep = (lens >= 1) & (lens <= limit)
     if spec is None:
-        return np.asarray(draft_lens == 0, float)
-    if spec.max_draft_len is not None:
-        keep &= draft_lens <= spec.max_draft_len
-    step = spec.draft_len_step
-    keep &= (draft_lens <= step) | (draft_lens % step == 0)
-    return np.asarray(keep | (draft_lens == 0), float)
+        keep &= False
+    elif spec.max_draft_len is not None:
+        keep &= lens <= spec.max_draft_len
+    step = spec.draft_len_step if spec else 1
+    keep &= (lens <= step) | (lens % step == 0)
+    return np.asarray((used.total <= room(target.deployment, limits.max_vram_mib)) & keep)
+
+
+def target_grid(d: Deployment, grid: Grid) -> TargetGrid:
+    """The target's passes over the grid; every drafter of the deployment shares them."""
+    batch, context, lens = grid.axes()
+    tiles, notes = deployment_tiles(d)
+    step = step_coefficients(d)
+    per_rank = batch / d.attention_replicas
+    return TargetGrid(
+        deployment=d,
+        grid=grid,
+        step=step,
+        target=step_time(step, per_rank, 1.0, context, tiles.at(1.0)),
+        verify=step_time(step, per_rank, 1.0 + lens, context, tiles.at(1.0 + lens)),
+        tiles=tiles,
+        notes=notes,
+    )
+
+
+def _at_lengths(values: Floats, drafted: Floats) -> Floats:
+    """Verification figures at drafted lengths between whole ones, by straight lines over D."""
+    if values.shape[-1] == 1:
+        return values
+    low = np.floor(drafted).astype(np.intp)
+    high = np.minimum(low + 1, values.shape[-1] - 1)
+    weight = drafted - low
+    shape = np.broadcast_shapes(values.shape, drafted.shape)
+    wide = np.broadcast_to(values, shape)
+    below = np.take_along_axis(wide, np.broadcast_to(low, shape), axis=2)
+    above = np.take_along_axis(wide, np.broadcast_to(high, shape), axis=2)
+    return np.asarray(below * (1.0 - weight) + above * weight)
+
+
+def _verify_at(verify: StepTime, drafted: Floats, lens: Floats) -> StepTime:
+    if drafted.shape[1] == 1 and np.array_equal(drafted[0, 0], lens):
+        return verify
+    return StepTime(*(_at_lengths(getattr(verify, f.name), drafted) for f in fields(verify)))
 
 
 def evaluate_grid(
-    d: Deployment,
-    drafter: Drafted,
-    grid: Grid,
-    *,
-    tile_rows: int,
-    plain_s: Floats | None = None,
+    target: TargetGrid, drafter: Drafted, limits: Limits, *, plain_s: Floats | None = None
 ) -> GridResult:
     """Round cost, E[L], speedup and memory at every point of the grid.
 
     `plain_s` is T_target of plain decoding where that is placed differently, because no drafter
     takes room; shape (batches, contexts, 1), seconds.
     """
-    spec, work, curves = drafter.spec, drafter.work, drafter.curves
-    batch = np.array(grid.batches, float)[:, None, None]
-    context = np.array(grid.contexts, float)[None, :, None]
-    lens = np.array(grid.draft_lens, float)
-    drafted = np.stack([c.drafted_len(lens) for c in curves])[None] if spec else lens[None, None]
-    tiles, notes = deployment_tiles(d)
-    rows = 1.0 + drafted
-    point = Point(batch / d.attention_replicas, drafted, rows, context)
-    coefficients = round_coefficients(d, spec, work)
-    cost = round_cost(coefficients, point, tiles.at(1.0), tiles.at(rows))
+    d, spec, work = target.deployment, drafter.spec, drafter.work
+    batch, context, lens = target.grid.axes()
+    accepted = _accepted(drafter, lens)
+    verify = _verify_at(target.verify, accepted.drafted, lens)
+    at_point = Point(
+        batch / d.attention_replicas, accepted.drafted, 1.0 + accepted.drafted, context
+    )
+    coefficients = round_coefficients(d, spec, work, step=target.step)
+    cost = with_draft(coefficients, at_point, target.target, verify)
     if plain_s is not None:
         cost = replace(cost, target_s=plain_s)
-    if spec is None:
-        tokens_drafted = np.ones((1, 1, lens.size))
-        share = np.ones((1, 1, 1))
-        log_sd = np.zeros((1, 1, lens.size))
-    else:
-        tokens_drafted = np.stack([c.tokens_per_drafted_round(lens) for c in curves])[None]
-        share = np.array([c.draft_share for c in curves])[None, :, None]
-        log_sd = np.stack([_spread(c, lens) for c in curves])[None]
-    gain = speedup(tokens_drafted, cost.ratio, share, np.where(lens > 0, work.lookup_fraction, 0.0))
-    shape = (len(grid.batches), len(grid.contexts), lens.size)
-    limit, _ = tile_limit(d, tiles, tile_rows)
+    lookup = np.where(lens > 0, work.lookup_fraction, 0.0)
+    gain = speedup(accepted.tokens, cost.ratio, accepted.share, lookup)
+    shape = (len(target.grid.batches), len(target.grid.contexts), lens.size)
+    used = memory(d, spec, batch, context, lens)
     return GridResult(
         deployment=d,
         spec=spec,
         work=work,
-        curves=curves,
+        curves=drafter.curves,
         cost=cost,
-        tokens=share * tokens_drafted + 1.0 - share,
-        log_sd=log_sd,
+        tokens=accepted.share * accepted.tokens + 1.0 - accepted.share,
+        log_sd=accepted.log_sd,
         speedup=np.broadcast_to(gain, shape),
-        memory=memory(d, spec, batch, context, lens),
-        tiles=tiles,
-        allowed=_allowed(spec, lens, limit),
-        notes=notes,
+        memory=used,
+        tiles=target.tiles,
+        usable=_usable(target, spec, used, limits),
+        notes=target.notes,
     )
-
-
-def usable(result: GridResult, max_vram_mib: float | None) -> npt.NDArray[np.bool_]:
-    """Points with D >= 1 that respect the trained length and the tile ladder, and that fit."""
-    fits = result.memory.total <= room(result.deployment, max_vram_mib)
-    mask = np.broadcast_to(fits, result.speedup.shape) & (result.allowed > 0)
-    mask[..., 0] = False
-    return mask
 
 
 def at(values: Floats, index: tuple[int, int, int]) -> float:

@@ -8,7 +8,7 @@ import numpy as np
 from hwprofiles.errors import InputError
 from planner import __version__
 from planner.arch.records import WeightFormat
-from planner.cost.deployment import Deployment
+from planner.cost.deployment import Deployment, Offload
 from planner.cost.ledger import has_unknown_cache, room
 from planner.drafters.records import DrafterSpec
 from planner.drafters.registry import family_of, work_of
@@ -19,9 +19,11 @@ from planner.search.evaluate import (
     Drafted,
     Grid,
     GridResult,
+    Limits,
+    TargetGrid,
     evaluate_grid,
+    target_grid,
     tile_limit,
-    usable,
 )
 from planner.search.present import Index, evaluation, judged, need_bytes, off_cell
 from planner.search.question import Question
@@ -176,17 +178,21 @@ def search(s: Situation) -> Searched:
     d, question = s.placement.deployment, s.question
     specs, absent, rejected = _specs(s)
     accept = Acceptance(question, s.workload, d.arch.name)
+    limits = Limits(question.tile_rows, question.max_vram_mib)
     only_plain = replace(s.grid, draft_lens=(0,))
-    plain = evaluate_grid(d, Drafted(), only_plain, tile_rows=question.tile_rows)
+    plain = evaluate_grid(target_grid(d, only_plain), Drafted(), limits)
+    targets: dict[Offload | None, TargetGrid] = {}
     results = []
     for spec in specs:
         curves = tuple(accept.curve(spec, c) for c in s.grid.contexts)
+        beside = _beside(s, spec)
+        if beside.offload not in targets:
+            targets[beside.offload] = target_grid(beside, s.grid)
         results.append(
             evaluate_grid(
-                _beside(s, spec),
+                targets[beside.offload],
                 Drafted(spec, work_of(spec), curves),
-                s.grid,
-                tile_rows=question.tile_rows,
+                limits,
                 plain_s=plain.cost.target_s,
             )
         )
@@ -236,9 +242,9 @@ def _rejections(s: Situation, results: list[GridResult], limit: int, rule: str) 
     return found
 
 
-def _best_len(s: Situation, result: GridResult, cell: tuple[int, int]) -> int | None:
+def _best_len(result: GridResult, cell: tuple[int, int]) -> int | None:
     """Index of the best draft length that is allowed and fits; None where none is."""
-    open_ = usable(result, s.question.max_vram_mib)[cell]
+    open_ = result.usable[cell]
     if not open_.any():
         return None
     return int(np.argmax(np.where(open_, result.speedup[cell], -np.inf)))
@@ -249,12 +255,10 @@ def _exists(result: GridResult) -> bool:
     return result.spec is not None and not result.spec.is_template
 
 
-def _best(
-    s: Situation, results: list[GridResult], cell: tuple[int, int]
-) -> tuple[GridResult, Index] | None:
+def _best(results: list[GridResult], cell: tuple[int, int]) -> tuple[GridResult, Index] | None:
     found = []
     for result in results:
-        n = _best_len(s, result, cell)
+        n = _best_len(result, cell)
         if n is not None:
             found.append((float(result.speedup[cell[0], cell[1], n]), result, (*cell, n)))
     if not found:
@@ -265,7 +269,7 @@ def _best(
 
 def best_drafted(s: Situation, searched: Searched) -> tuple[GridResult, Index] | None:
     """Best drafter and D at the stated batch and context among drafters that can be had."""
-    return _best(s, [r for r in searched.drafted if _exists(r)], s.headline)
+    return _best([r for r in searched.drafted if _exists(r)], s.headline)
 
 
 def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple[TableCell, ...]:
@@ -274,7 +278,7 @@ def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple
     capacity = room(s.placement.deployment, s.question.max_vram_mib)
     for b in range(len(s.grid.batches)):
         for c in range(len(s.grid.contexts)):
-            n = _best_len(s, chosen, (b, c)) if chosen else None
+            n = _best_len(chosen, (b, c)) if chosen else None
             fits = need_bytes(searched.plain.memory, (b, c, 0)) <= capacity
             if chosen is None or n is None:
                 cells.append(off_cell(s.grid, (b, c), fits=fits))
@@ -301,7 +305,7 @@ def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple
 def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
     best: dict[str, Evaluation] = {}
     for result in searched.drafted:
-        n = _best_len(s, result, s.headline)
+        n = _best_len(result, s.headline)
         if n is None:
             continue
         found = evaluation(result, s.grid, (*s.headline, n), s.question.max_vram_mib)
@@ -407,9 +411,7 @@ def plan_of(s: Situation) -> Plan:
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,
         rejected=searched.rejected,
-        what_would_change=what_would_change(
-            Choice(s.grid, s.headline, chosen, drafted, s.question.max_vram_mib)
-        ),
+        what_would_change=what_would_change(Choice(s.grid, s.headline, chosen, drafted)),
         provenance=provenance_terms(d, chosen, s.headline),
         assumptions=tuple(dict.fromkeys(s.target.assumptions)),
         warnings=_warnings(s, d),
