@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench readme clean
+.PHONY: demo test check bench readme accuracy clean
 
 demo: ## plan speculative decoding for Qwen3-8B on an RTX 4090
 	@PYTHON="$(PYTHON)" tools/venv.sh core
@@ -27,6 +27,10 @@ bench: ## measure the planner's own speed; result in build/bench.json
 readme: ## put the demo's present output into README.md
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python tools/readme.py
+
+accuracy: ## run the model over the evidence; renews the committed figures and docs/accuracy.md
+	@PYTHON="$(PYTHON)" tools/venv.sh core
+	$(BIN)/python tools/accuracy.py
 
 clean: ## remove what the other targets made
 	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -32,6 +32,9 @@ VERBS = {
     ),
     "predict": Verb("planner.cli.predict", "Price scenarios: JSON Lines in, JSON Lines out."),
     "explain": Verb("planner.cli.explain", "Every term of one prediction, with its source."),
+    "evidence": Verb(
+        "planner.cli.evidence", "How wrong the predictions are, on published measurements."
+    ),
     "inspect": Verb("planner.cli.inspect", "What a model's files say about its shape."),
     "gpus": Verb("planner.cli.gpus", "The hardware profiles, and what is known of each."),
     "drafters": Verb(

@@ -1,6 +1,7 @@
 """Answers to many lines at once: one vectorised evaluation for all of them."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -49,8 +50,15 @@ def _read(line: Any) -> Work:
     return asked, found
 
 
-def answer_lines(lines: Sequence[Any]) -> list[Answer]:
-    """One answer for each line, in order; a bad line gets an `error` and the rest goes on."""
+def answer_lines(
+    lines: Sequence[Any], hidden_origins: Sequence[frozenset[str]] | None = None
+) -> list[Answer]:
+    """One answer for each line, in order; a bad line gets an `error` and the rest goes on.
+
+    Args:
+        lines: What to answer.
+        hidden_origins: For each line the published origins whose acceptance it must do without.
+    """
     answers: dict[int, Answer] = {}
     rounds: list[tuple[int, Scenario, Setup]] = []
     ops: dict[str, list[tuple[int, Any]]] = {}
@@ -62,6 +70,8 @@ def answer_lines(lines: Sequence[Any]) -> list[Answer]:
             continue
         if isinstance(first, str):
             ops.setdefault(first, []).append((i, second))
+        elif hidden_origins:
+            rounds.append((i, replace(first, hidden_origins=hidden_origins[i]), second))
         else:
             rounds.append((i, first, second))
     for kind, items in ops.items():

@@ -133,6 +133,7 @@ def _curve(spec: DrafterSpec, target: str, s: Scenario) -> AcceptanceCurve:
             drafter_max_position=spec.max_position,
             tree_nodes=s.tree_nodes,
             max_draft_len=spec.max_draft_len,
+            exclude_origins=s.hidden_origins,
         )
     )
 

@@ -78,6 +78,8 @@ class Scenario:
     positions: tuple[float, ...] | None
     """Measured survival by position, where the line carries it."""
     warnings: tuple[str, ...]
+    hidden_origins: frozenset[str] = frozenset()
+    """Published acceptance to do without; set by the planner's own tests, never by a line."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,8 +134,8 @@ def _family(line: Mapping[str, Any]) -> Family:
     raise InputError(f"drafter {name!r} is not one of {', '.join(FAMILIES)}")
 
 
-def _optional(line: Mapping[str, Any], key: str) -> int | None:
-    return integer(line, key) if line.get(key) is not None else None
+def _optional(line: Mapping[str, Any], key: str, low: int = 1) -> int | None:
+    return integer(line, key, low=low) if line.get(key) is not None else None
 
 
 def _offload(line: Mapping[str, Any]) -> str | None:
@@ -180,8 +182,8 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
     wanted = Wanted(
         num_gpus=num_gpus,
         tp=_optional(line, "tp"),
-        expert_parallel=_optional(line, "ep"),
-        attention_replicas=_optional(line, "dp_attention"),
+        expert_parallel=_optional(line, "ep", 0) or None,
+        attention_replicas=_optional(line, "dp_attention", 0) or None,
         batch=1 if placed else batch,
         context_len=1 if placed else context,
         offload=offload,

@@ -1,0 +1,171 @@
+"""Renews the committed accuracy figures and the page made from them.
+
+usage: python tools/accuracy.py [--page]
+
+Without an option the model runs over the evidence and both are written; --page writes the page
+from the figures as committed.
+"""
+
+import json
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from planner.evidence.accuracy import accuracy
+from planner.evidence.gate import MARGINS, committed, compare, record
+from planner.report.accuracy_words import (
+    LEFT_OUT,
+    MEASURES,
+    OPERATION_TITLES,
+    SAMPLES,
+    WEIGHTS,
+    arms_sentence,
+    group_cells,
+    made,
+    measure,
+    pair,
+    percent,
+    sample_of,
+    validated,
+)
+from planner.report.wording import family_title
+
+ROOT = Path(__file__).parents[1]
+FIGURES = ROOT / "planner" / "evidence" / "data" / "figures.json"
+PAGE = ROOT / "docs" / "accuracy.md"
+INTRODUCTION = """# Accuracy
+
+How wrong the predictions are, on measurements that others published. Made by `make accuracy` from
+the rows of `planner/evidence/data/`; `planner evidence` computes the same from the code as it is,
+and `planner evidence --json` lists every row that is not scored, with the reason.
+"""
+HOW = """## How it is measured
+
+Each row is put to `planner predict` as its source describes it. Two questions are kept apart:
+
+- **R**: the measured E[L] is given; is R = (T_draft + T_verify)/T_target equal to E[L]/speedup?
+- **Speedup**: no acceptance is given; is the speedup right, is the measurement inside the 80 %
+  interval, and is the verdict right? A neutral answer counts as right within 5 % of 1.
+
+**The chosen D**: within one sweep over the draft length (3 lengths or more, all else equal), the
+measured speed lost by taking the D that the model ranks first. Errors are
+|predicted/measured - 1|. Rows of one origin are one experiment: {weights}
+{left_out}
+
+An unanswered row is counted as unanswered, never as right. Rows that contradict themselves (a
+speedup above E[L], or more tokens a round than D + 1) are set aside by
+`planner/evidence/load.py`; the others that are not scored are listed in
+`planner/evidence/data/excluded.jsonl`. Flagged origins are scored like all others; the last
+column of the first table shows what remains without them.
+"""
+OPERATIONS = """## Operations
+
+Rows drawn from the performance tables of aiconfigurator-core 0.12.0 (Apache-2.0, Copyright (c)
+2025-2026 NVIDIA CORPORATION & AFFILIATES; `planner/evidence/data/silicon/NOTICE`). The constants
+of the kernels were fitted on the tables of these three cards, so these errors are in sample.
+Median/9 of 10 rows within.
+"""
+GATE = """## What keeps these figures
+
+A test compares a fresh run with the figures committed here and fails when one is worse by more
+than the margin beside it in the first table; figures of groups may move by {factor:g} times as
+much. When a change makes the model better, `make accuracy` commits the better figures.
+"""
+
+
+def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
+    """A Markdown table, numbers to the right."""
+    lines = ["| " + " | ".join(head) + " |", "|---|" + "---:|" * (len(head) - 1)]
+    lines += ["| " + " | ".join(cell.replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def overall(figures: Mapping[str, Any]) -> str:
+    """The figures over all rows, with their margins."""
+    consistent = figures["groups"]["consistency"]["consistent"]["left_out"]
+
+    def rows() -> Iterator[Sequence[str]]:
+        for name, title in MEASURES:
+            both = (measure(figures["overall"][sample], name) for sample in SAMPLES)
+            yield title, *both, measure(consistent, name), percent(MARGINS[name])
+
+    return table(("all rows", "in sample", "left out", "left out, not flagged", "margin"), rows())
+
+
+def group(by: str, groups: Mapping[str, Mapping[str, Any]]) -> str:
+    """One grouping: a table of what is validated, a sentence on what is not."""
+    enough, few = validated(groups)
+
+    def rows() -> Iterator[Sequence[str]]:
+        for name, found in enough.items():
+            title = family_title(name) if by == "drafter family" else name
+            yield title, str(found["rows"]), str(found["origins"]), *group_cells(found)
+
+    head = (by, "rows", "origins", "R", "speedup", "9 of 10", "80 %", "verdict", "false helps")
+    text = table(head, rows()) if enough else ""
+    return f"{text}\n{few[:1].upper()}{few[1:]}.\n" if few else text
+
+
+def operations(figures: Mapping[str, Any]) -> str:
+    """Errors of single operations by kind and GPU."""
+    kinds = figures["operations"]
+    gpus = list(dict.fromkeys(gpu for by_gpu in kinds.values() for gpu in by_gpu))
+
+    def rows() -> Iterator[Sequence[str]]:
+        for kind, title in OPERATION_TITLES.items():
+            found = kinds[kind]
+            cells = (
+                pair(found[gpu]["median"], found[gpu]["p90"]) if gpu in found else "-"
+                for gpu in gpus
+            )
+            yield title, str(found["all"]["rows"]), percent(found["all"]["answered"]), *cells
+
+    return table(("operation", "rows", "answered", *gpus), rows())
+
+
+def counted(title: str, counts: Mapping[str, Any]) -> str:
+    """Reasons with their number of rows, or names with their reason."""
+    return table((title, "rows"), ((reason, str(count)) for reason, count in counts.items()))
+
+
+def page(figures: Mapping[str, Any]) -> str:
+    """The whole page."""
+    parts = [
+        INTRODUCTION,
+        f"{sample_of(figures)}. {made(figures)}.\n",
+        overall(figures),
+        HOW.format(weights=WEIGHTS[:1].lower() + WEIGHTS[1:], left_out=LEFT_OUT),
+        "## By group\n\nTwo figures are in sample/origin left out; R is median/9 of 10 rows "
+        "within. Groups with fewer than 10 rows are not validated.\n",
+        *(group(by, g) for by, g in figures["groups"].items() if by != "consistency"),
+        OPERATIONS,
+        operations(figures),
+        f"## Look-up drafting\n\n{arms_sentence(figures['arms'])}\n",
+        "## Flagged origins\n",
+        "\n".join(f"- {name}: {why}" for name, why in figures["flagged"].items()) + "\n",
+        "## Not scored\n",
+        counted("reason", figures["excluded"]),
+        "## Asked and not answered\n",
+        counted("reason", figures["unanswered"]),
+        GATE.format(factor=figures["margins"]["group_factor"]),
+    ]
+    return "\n".join(parts)
+
+
+def main() -> int:
+    """Write the figures and the page; say what changed."""
+    if "--page" not in sys.argv:
+        fresh = record(accuracy())
+        changes = compare(committed(), fresh) if FIGURES.exists() else None
+        for change in changes.worse if changes else ():
+            print(f"worse: {change}")
+        for change in changes.better if changes else ():
+            print(f"better: {change}")
+        FIGURES.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
+    PAGE.write_text(page(json.loads(FIGURES.read_text("utf-8"))), encoding="utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
