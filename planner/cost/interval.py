@@ -1,7 +1,8 @@
 """How far a prediction may be off, and what may be said of it."""
 
 from dataclasses import dataclass
-from math import erf, exp, hypot, log, sqrt
+from functools import lru_cache
+from math import erf, exp, hypot, log
 from typing import Literal
 
 from planner.cost.constants import value
@@ -81,19 +82,43 @@ def combined_log_sd(ratio_sd: float, tokens_sd: float) -> float:
 
 def _chance(speedup: float, spread: float, threshold: float) -> float:
     """P(speedup >= threshold) of a log-normal around the point."""
-    z = (log(max(speedup, 1e-9)) - log(threshold)) / max(spread, 1e-6)
-    return 0.5 * (1.0 + erf(z / sqrt(2.0)))
+    return _phi((log(max(speedup, 1e-9)) - log(threshold)) / max(spread, 1e-6))
+
+
+def _phi(z: float) -> float:
+    return 0.5 * (1.0 + erf(z * 0.7071067811865476))
+
+
+_GAPS = tuple(0.25 * n for n in range(49))
+"""Distances of the two cases, in spreads, at which the mixture's quantile is tabulated."""
+
+
+@lru_cache(maxsize=8)
+def _low_z(share: float) -> tuple[float, ...]:
+    """10 % quantile of the mixture, in spreads from the captured case, for each of _GAPS.
+
+    Solves (1 - p) * Phi(z) + p * Phi(z + gap) = 0.1 by bisection.
+    """
+    found = []
+    for gap in _GAPS:
+        low, high = -Z_80 - gap - 1e-3, 0.0
+        for _ in range(24):
+            z = 0.5 * (low + high)
+            below = (1.0 - share) * _phi(z) + share * _phi(z + gap)
+            low, high = (z, high) if below < 0.1 else (low, z)
+        found.append(low)
+    return tuple(found)
 
 
 def _low(speedup: float, slow: float, share: float, spread: float) -> float:
-    """10 % quantile of the mixture of the captured and the uncaptured case, by bisection."""
-    low, high = log(slow) - 3.0 * spread - 1e-3, log(speedup) + 1e-3
-    for _ in range(16):
-        middle = 0.5 * (low + high)
-        below = (1.0 - share) * (1.0 - _chance(speedup, spread, exp(middle)))
-        below += share * (1.0 - _chance(slow, spread, exp(middle)))
-        low, high = (middle, high) if below < 0.1 else (low, middle)
-    return exp(low)
+    """10 % quantile of the mixture of the captured and the uncaptured case."""
+    if share == 0.0:
+        return speedup * exp(-Z_80 * spread)
+    width = max(spread, 1e-6)
+    gap = min((log(speedup) - log(slow)) / width, _GAPS[-1])
+    table, position = _low_z(share), gap / 0.25
+    n = min(int(position), len(_GAPS) - 2)
+    return speedup * exp((table[n] + (position - n) * (table[n + 1] - table[n])) * width)
 
 
 def outlook(at: Circumstance, speedup: float, log_sd: float, round_s: float) -> Outlook:

@@ -82,6 +82,12 @@ def kv_bytes(d: Deployment, batch: Num, context: Num) -> Floats:
     return np.asarray(share * (growing + local) * element)
 
 
+def sequence_bytes(d: Deployment, context: Num) -> Floats:
+    """What one more sequence adds on one rank: its cache and its recurrent state."""
+    state = float(d.arch.state_bytes_per_seq) / d.tp / d.layer_split
+    return np.asarray(kv_bytes(d, 1.0, context) + state)
+
+
 def _activation_bytes(d: Deployment) -> float:
     """Largest working set of one scheduled batch of prompt tokens."""
     tokens = value("memory", d.engine, "scheduled_tokens")

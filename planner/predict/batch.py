@@ -44,7 +44,7 @@ def _read(line: Any) -> Work:
     if "op" in line:
         return operations.prepare(line)
     asked = scenario(line)
-    found = setup(asked.setup)
+    found = setup(asked.setup, asked.batch, asked.context_len)
     if isinstance(found, str):
         raise InputError(found)
     return asked, found

@@ -10,14 +10,24 @@ from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
 from planner.acceptance.prior import AcceptanceQuery, prior
 from planner.cost.deployment import Deployment, round_coefficients
 from planner.cost.interval import Circumstance
-from planner.cost.ledger import has_unknown_cache
+from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
 from planner.cost.round import RoundCoefficients
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
 from planner.drafters.records import DrafterSpec, DraftWork
 from planner.drafters.registry import family_of, work_of
 from planner.drafters.select import drafters_for
 from planner.predict.scenario import Scenario, SetupKey
-from planner.search.setup import Placement, default_engine, engine_of, machine_of, place, target_of
+from planner.search.setup import (
+    Machine,
+    Placement,
+    Target,
+    default_engine,
+    engine_of,
+    gpu_counts,
+    machine_of,
+    place,
+    target_of,
+)
 from planner.workload.parse import parse_workload
 from planner.workload.records import Workload
 
@@ -69,9 +79,88 @@ def _card_kind(d: Deployment) -> Kind:
     return weakest([kinds.get(k, "datasheet") for k in named] + [d.arch.params_kind, "fitted"])
 
 
+@dataclass(frozen=True, slots=True)
+class _Named:
+    """The names of a line, looked up."""
+
+    target: Target
+    machine: Machine
+    engine: tuple[str, str | None]
+
+
+def _named(key: SetupKey) -> _Named:
+    # A line is data from a stranger: it names models and cards, never files.
+    target = target_of(key.model, key.quant, key.kv_dtype, gpu=key.gpu, own_files=False)
+    machine = machine_of(key.gpu, key.host, own_files=False)
+    engine = engine_of(key.engine)
+    if engine is None:
+        engine = (default_engine(target, machine.device, key.wanted.offload), None)
+    return _Named(target, machine, engine)
+
+
+def setup(key: SetupKey, batch: int, context: int) -> Setup | str:
+    """The setup, or the message of the error that its inputs give.
+
+    Lines that differ only in batch and context share a setup once the number of GPUs is known.
+    """
+    if key.wanted.offload is not None:
+        return _setup_or_message(key)
+    count = _smallest(key, batch, context)
+    return count if isinstance(count, str) else _on(key, count)
+
+
+@lru_cache(maxsize=16384)
+def _on(key: SetupKey, count: int) -> Setup | str:
+    """The setup on `count` GPUs; 0 leaves the choice, where none of the counts fits."""
+    if count:
+        key = replace(key, wanted=replace(key.wanted, num_gpus=count))
+    return _setup_or_message(key)
+
+
+def _smallest(key: SetupKey, batch: int, context: int) -> int | str:
+    """Smallest number of GPUs that holds the target at a batch and context; 0 where none does."""
+    tried = _tried(key)
+    if isinstance(tried, str):
+        return tried
+    for found in tried:
+        if batch * _each(found, context) <= found.spare_bytes:
+            return found.count
+    return 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Tried:
+    """The target on one number of GPUs."""
+
+    count: int
+    deployment: Deployment
+    spare_bytes: float
+    """Left beside the weights on the fullest GPU."""
+
+
 @lru_cache(maxsize=8192)
-def setup(key: SetupKey) -> Setup | str:
-    """The setup, or the message of the error that its inputs give."""
+def _tried(key: SetupKey) -> tuple[_Tried, ...] | str:
+    try:
+        named = _named(key)
+        found = []
+        for count in gpu_counts(named.machine, key.wanted):
+            exact = replace(key.wanted, num_gpus=count)
+            d = place(named.target, named.machine, named.engine, exact).deployment
+            found.append(_Tried(count, d, room(d) - float(memory(d, None, 0, 0, 0).total.max())))
+        return tuple(found)
+    except InputError as error:
+        return str(error)
+
+
+@lru_cache(maxsize=65536)
+def _each(tried: _Tried, context: int) -> float:
+    """Bytes of one sequence on the fullest GPU."""
+    d = tried.deployment
+    return float(sequence_bytes(d, context).max()) / d.attention_replicas
+
+
+@lru_cache(maxsize=8192)
+def _setup_or_message(key: SetupKey) -> Setup | str:
     try:
         return _setup(key)
     except InputError as error:
@@ -79,13 +168,8 @@ def setup(key: SetupKey) -> Setup | str:
 
 
 def _setup(key: SetupKey) -> Setup:
-    # A line is data from a stranger: it names models and cards, never files.
-    target = target_of(key.model, key.quant, key.kv_dtype, gpu=key.gpu, own_files=False)
-    machine = machine_of(key.gpu, key.host, own_files=False)
-    stated = engine_of(key.engine)
-    engine = stated or (default_engine(target, machine.device, key.wanted.offload), None)
-    if engine[0] == "vllm" and target.weights.family == "gguf" and stated is None:
-        engine = ("llama.cpp", None)
+    named = _named(key)
+    target, machine, engine = named.target, named.machine, named.engine
     placement = place(target, machine, engine, key.wanted)
     spec, against = _spec(key, placement.deployment)
     if spec and key.wanted.offload:

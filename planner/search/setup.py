@@ -228,21 +228,26 @@ def _offloaded(d: Deployment, machine: Machine, wanted: Wanted) -> Deployment:
     return replace(d, offload=Offload(rate, layer_share=min(1.0, over * ranks / dense)))
 
 
+def gpu_counts(machine: Machine, wanted: Wanted) -> tuple[int, ...]:
+    """Numbers of GPUs to try, smallest first; the stated one alone where there is one."""
+    stated = wanted.num_gpus or machine.count
+    if stated is None and wanted.offload is None:
+        return tuple(n for n in GPU_COUNTS if n >= (wanted.tp or 1))
+    return (stated or max(1, wanted.tp or 1),)
+
+
 def place(
     target: Target, machine: Machine, engine: tuple[str, str | None], wanted: Wanted
 ) -> Placement:
     """Smallest number of GPUs that holds the target, or the stated one; offload where asked."""
-    stated = wanted.num_gpus or machine.count
-    counts = (stated,) if stated else tuple(n for n in GPU_COUNTS if n >= (wanted.tp or 1))
-    if wanted.offload:
-        counts = (stated or max(1, wanted.tp or 1),)
+    counts = gpu_counts(machine, wanted)
     for count in counts:
         d = _deployment(target, machine, engine, wanted, count)
         if wanted.offload:
             d = _offloaded(d, machine, wanted)
         if fits_plain(d, wanted):
             return Placement(d, fits=True)
-    d = _deployment(target, machine, engine, wanted, counts[0] if stated else 1)
+    d = _deployment(target, machine, engine, wanted, counts[0])
     need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max()) / 2**30
     have = room(d, wanted.max_vram_mib) / 2**30
     reason = (
