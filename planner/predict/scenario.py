@@ -177,31 +177,6 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
     share = number(line, "draft_share", None, 0.0)
     if share is not None and share > 1.0:
         raise InputError(f"draft_share {share:g} must lie in 0..1")
-<<<<<<< HEAD
-    num_gpus, offload = _optional(line, "num_gpus"), _offload(line)
-    # Lines that differ only in batch and context share a setup unless these decide the placement.
-    placed = num_gpus is not None and offload is None
-    wanted = Wanted(
-        num_gpus=num_gpus,
-        tp=_optional(line, "tp"),
-        expert_parallel=_optional(line, "ep", 0) or None,
-        attention_replicas=_optional(line, "dp_attention", 0) or None,
-        batch=1 if placed else batch,
-        context_len=1 if placed else context,
-        offload=offload,
-        power_limit_w=number(line, "power_limit_w", None, 1.0),
-    )
-    key = SetupKey(
-        model=text(line, "model"),
-        quant=text(line, "quant", "") or None,
-        kv_dtype=text(line, "kv_dtype", "") or None,
-        gpu=text(line, "gpu"),
-        host=text(line, "host", "") or None,
-        engine=_engine(line),
-        drafter=family,
-        drafter_id=text(line, "drafter_id", "") or None,
-        wanted=wanted,
-=======
     key = _setup_key(
         text(line, "model"),
         text(line, "quant", "") or None,
@@ -212,7 +187,6 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
         family,
         text(line, "drafter_id", "") or None,
         _wanted(line),
->>>>>>> cdfbd80 (Predict: placements by arithmetic, interval by table: 14,000 scenarios a CPU-second)
     )
     unknown = sorted(str(k)[:40] for k in line.keys() - KNOWN)
     return Scenario(
@@ -244,8 +218,8 @@ def _wanted(line: Mapping[str, Any]) -> Wanted:
     return Wanted(
         num_gpus=_optional(line, "num_gpus"),
         tp=_optional(line, "tp"),
-        expert_parallel=_optional(line, "ep"),
-        attention_replicas=_optional(line, "dp_attention"),
+        expert_parallel=_optional(line, "ep", 0) or None,
+        attention_replicas=_optional(line, "dp_attention", 0) or None,
         batch=1 if offload is None else integer(line, "batch", 1),
         context_len=1 if offload is None else integer(line, "context_len", DEFAULT_CONTEXT),
         offload=offload,
