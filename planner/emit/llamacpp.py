@@ -4,6 +4,7 @@ import json
 from functools import cached_property
 from math import ceil
 
+from planner.emit.arms import arms_of
 from planner.emit.check import Facts, check, nearest
 from planner.emit.deployment import (
     ONLY_FOR_ARMS,
@@ -54,7 +55,7 @@ class LlamacppEmitter:
         if want.draft_len and want.drafter:
             require_checkpoint(want.drafter)
         argv = self.argv(plan, want, want.draft_len)
-        arms, skipped = self._arms(plan, want)
+        arms, skipped = arms_of(lambda n: self.argv(plan, want, n), want.arm_draft_lens)
         fetch = self._downloads(plan, want)
         launch = Launch(
             argv=argv,
@@ -158,19 +159,6 @@ class LlamacppEmitter:
             return want.model
         kind = file_stem(self._gguf_type(plan.best.quant))
         return f"models/{_gguf_stem(want.model)}-{kind}.gguf"
-
-    def _arms(
-        self, plan: Plan, want: Deployment
-    ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-        """Whole commands for `off` and each draft length that the rules allow."""
-        arms = {"off": self.argv(plan, want, 0)}
-        skipped: list[str] = []
-        for draft_len in want.arm_draft_lens:
-            try:
-                arms[f"draft_len={draft_len}"] = self.argv(plan, want, draft_len)
-            except EngineUnsupported as error:
-                skipped.append(f"no arm for draft_len={draft_len}: {error}")
-        return arms, tuple(skipped[:1])
 
     def _downloads(self, plan: Plan, want: Deployment) -> tuple[str, ...]:
         """Commands that fetch and convert the target and the drafter."""

@@ -3,11 +3,14 @@
 import json
 import re
 from collections.abc import Mapping
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, partial
 from math import ceil, floor
 
-from hwprofiles.load import load_gpu
+from planner.emit.arms import Argv, Arms, arms_of, variants_of
+from planner.emit.card_memory import card_mib, needed_mib
 from planner.emit.check import Facts, check
+from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
     ONLY_FOR_ARMS,
     Deployment,
@@ -24,13 +27,27 @@ from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import command, launch_script
 from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
-from planner.errors import EngineUnsupported, InputError
+from planner.errors import EngineUnsupported
 from planner.search.records import Launch, Plan
 
 _HOST, _PORT = "127.0.0.1", 8000
 _BUDGET_STEP = 256
 _MAX_UTILIZATION = 0.98
-Config = dict[str, object]
+_SUFFIX_DRAFT_LEN = 32
+"""Longest suffix draft; vLLM advises 16 or 32 (docs/features/speculative_decoding/suffix.md)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to speculate with a plan's drafter; `draft_len` 0 is off."""
+
+    draft_len: int
+    steps: tuple[Step, ...] = ()
+    """D by batch, where it varies."""
+    method: str = ""
+    """Another method of the same family: ngram_gpu or suffix in place of ngram."""
+    adaptive: bool = False
+    """Whether the engine decides in each step how much of the draft it verifies."""
 
 
 class VllmEmitter:
@@ -56,7 +73,7 @@ class VllmEmitter:
             require_checkpoint(want.drafter)
         steps = want.schedule if want.draft_len else ()
         active = steps if len({step.draft_len for step in steps}) > 1 else ()
-        config = self.config(plan, want, want.draft_len, active)
+        config = self.config(plan, want, Choice(want.draft_len, active))
         arms, skipped = self._arms(plan, want)
         argv = ("vllm", "serve", want.model, "--config", "engine.yaml")
         notes = (*_downloads(want), *_remarks(self.rules, plan, want, config), *skipped)
@@ -72,17 +89,15 @@ class VllmEmitter:
         )
         files = (
             EmittedFile("launch.sh", launch_script(head, argv, env=launch.env), executable=True),
-            EmittedFile("engine.yaml", _yaml(headline(plan, "vllm 0.33.0"), config)),
+            EmittedFile("engine.yaml", yaml_text(headline(plan, "vllm 0.33.0"), config)),
             EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
         )
         return Emission(files, launch, tuple(one_line(note) for note in notes))
 
-    def config(
-        self, plan: Plan, want: Deployment, draft_len: int, steps: tuple[Step, ...] = ()
-    ) -> Config:
-        """The checked configuration for a draft length; 0 holds no speculation at all."""
-        spec = self._speculation(want, draft_len, steps) if draft_len else {}
-        schedule = [[s.first, s.last, s.draft_len] for s in steps]
+    def config(self, plan: Plan, want: Deployment, choice: Choice) -> Config:
+        """The checked configuration; without a draft length it holds no speculation at all."""
+        spec = self._speculation(want, choice) if choice.draft_len else {}
+        schedule = [[s.first, s.last, s.draft_len] for s in choice.steps]
         most = _number(spec.get("num_speculative_tokens"))
         config: Config = {
             "host": _HOST,
@@ -119,11 +134,11 @@ class VllmEmitter:
         check(self.rules, flat(config), facts, predicates(keys))
         return config
 
-    def _speculation(self, want: Deployment, draft_len: int, steps: tuple[Step, ...]) -> Config:
-        drafter = want.drafter
+    def _speculation(self, want: Deployment, choice: Choice) -> Config:
+        drafter, steps = want.drafter, choice.steps
         if drafter is None:
             raise EngineUnsupported(
-                f"draft length {draft_len} needs a drafter and the plan names none; "
+                f"draft length {choice.draft_len} needs a drafter and the plan names none; "
                 "give --drafter or --drafter-path"
             )
         method = self.rules.names["family"].get(drafter.family)
@@ -132,14 +147,16 @@ class VllmEmitter:
                 f"vllm 0.33.0 has no method for drafter family {drafter.family!r}; use "
                 f"{', '.join(sorted(self.rules.names['family']))} [vllm/config/speculative.py:38]"
             )
-        spec: Config = {"method": method}
+        spec: Config = {"method": choice.method or method}
         model = _draft_model(want, drafter)
         if model:
             spec["model"] = model
-        spec["num_speculative_tokens"] = max((s.draft_len for s in steps), default=draft_len)
+        spec["num_speculative_tokens"] = max((s.draft_len for s in steps), default=choice.draft_len)
         if drafter.parallel:
             spec["parallel_drafting"] = True
-        if method == "ngram":
+        if choice.adaptive:
+            spec["enable_adaptive_verification"] = True
+        if spec["method"] in ("ngram", "ngram_gpu"):
             spec |= {"prompt_lookup_min": 2, "prompt_lookup_max": 5}
         if steps:
             spec["num_speculative_tokens_per_batch_size"] = [
@@ -165,14 +182,14 @@ class VllmEmitter:
         The ledger's capacity is the part of the card that the plan may claim (--max-vram included).
         """
         ledger, default = plan.best.ledger, self.rules.numbers["gpu_memory_utilization_default"]
-        card_mib = _card_mib(plan)
-        if card_mib is None:
+        whole_mib = card_mib(plan)
+        if whole_mib is None:
             if plan.inputs.max_vram_mib is None:
                 return {"gpu-memory-utilization": default}
             kv_mib = ledger.kv_mib + ledger.drafter_kv_mib + ledger.recurrent_state_mib
             return {"kv-cache-memory-bytes": ceil(kv_mib * 2**20)}
-        limit = min(ledger.capacity_mib / card_mib, _MAX_UTILIZATION)
-        share = min(limit, max(default, _needed_mib(plan, max_seqs) / card_mib))
+        limit = min(ledger.capacity_mib / whole_mib, _MAX_UTILIZATION)
+        share = min(limit, max(default, needed_mib(plan, max_seqs) / whole_mib))
         return {"gpu-memory-utilization": floor(share * 1000 + 1e-9) / 1000}
 
     def _formats(self, plan: Plan, want: Deployment) -> Config:
@@ -198,20 +215,26 @@ class VllmEmitter:
             formats["quantization"] = online
         return formats
 
-    def _arms(
-        self, plan: Plan, want: Deployment
-    ) -> tuple[dict[str, tuple[str, ...]], tuple[str, ...]]:
-        """Whole commands for `off` and each draft length that the rules allow."""
-        arms = {"off": self._argv(want, self.config(plan, want, 0))}
-        skipped: list[str] = []
-        for draft_len in want.arm_draft_lens:
-            try:
-                config = self.config(plan, want, draft_len)
-            except EngineUnsupported as error:
-                skipped.append(f"no arm for draft_len={draft_len}: {error}")
-                continue
-            arms[f"draft_len={draft_len}"] = self._argv(want, config)
-        return arms, tuple(skipped[:1])
+    def _arms(self, plan: Plan, want: Deployment) -> tuple[Arms, tuple[str, ...]]:
+        """Whole commands for `off`, each draft length, and the family's variants."""
+
+        def command(choice: Choice) -> Argv:
+            return self._argv(want, self.config(plan, want, choice))
+
+        arms, skipped = arms_of(lambda n: command(Choice(n)), want.arm_draft_lens)
+        if not want.arm_draft_lens or want.drafter is None:
+            return arms, skipped
+        best = want.draft_len or max(want.arm_draft_lens)
+        if want.drafter.family == "ngram":
+            suffix = Choice(_SUFFIX_DRAFT_LEN, method="suffix")
+            choices = {
+                "method=ngram_gpu": Choice(best, method="ngram_gpu"),
+                "method=suffix": suffix,
+            }
+        else:
+            choices = {"adaptive_verification=true": Choice(best, adaptive=True)}
+        more, refused = variants_of({name: partial(command, c) for name, c in choices.items()})
+        return {**arms, **more}, (*skipped, *refused)
 
     @staticmethod
     def _argv(want: Deployment, config: Mapping[str, object]) -> tuple[str, ...]:
@@ -230,17 +253,6 @@ def capture_sizes(widest: Mapping[int, int]) -> list[int]:
     return sorted({n * (1 + k) for k, most in widest.items() for n in _request_counts(most)})
 
 
-def flat(config: Mapping[str, object]) -> dict[str, object]:
-    """Nested settings with dotted names."""
-    settings: dict[str, object] = {}
-    for name, value in config.items():
-        if isinstance(value, dict):
-            settings |= {f"{name}.{key}": inner for key, inner in value.items()}
-        else:
-            settings[name] = value
-    return settings
-
-
 def _request_counts(most: int) -> list[int]:
     counts = [n for n in (1, 2, 4) if n <= most]
     counts += [*range(8, min(most + 1, 256), 8), *range(256, most + 1, 16)]
@@ -251,27 +263,6 @@ def _stages(plan: Plan) -> Config:
     """Pipeline stages: GPUs beyond the tensor-parallel ones hold consecutive layers."""
     stages = plan.inputs.num_gpus // plan.best.tp
     return {"pipeline-parallel-size": stages} if stages > 1 else {}
-
-
-def _card_mib(plan: Plan) -> float | None:
-    """Memory of one GPU by its profile; None for a profile of the user's own."""
-    try:
-        found = load_gpu(plan.inputs.gpu).vram_mib
-    except InputError:
-        return None
-    # A machine with more memory than its profile (unified memory, stated by the user).
-    return max(found.value, plan.best.ledger.capacity_mib) if found else None
-
-
-def _needed_mib(plan: Plan, max_seqs: int) -> float:
-    """Memory for `max_seqs` sequences, on the line from the plan's batch to the largest that fits.
-
-    Hybrids do not start with fewer state blocks than sequences (vllm/config/compilation.py:1517).
-    """
-    best, ledger = plan.best, plan.best.ledger
-    more = ledger.max_batch_at_context - best.batch
-    share = min(1.0, (max_seqs - best.batch) / more) if more > 0 else 0.0
-    return ledger.total_mib + share * max(0.0, ledger.capacity_mib - ledger.total_mib)
 
 
 def _number(value: object) -> int:
@@ -312,6 +303,8 @@ def _downloads(want: Deployment) -> tuple[str, ...]:
     if want.drafter and want.drafter.on_hub:
         only = "" if want.draft_len else ONLY_FOR_ARMS
         lines.append(only + command(("hf", "download", want.drafter.drafter_id)))
+    if want.drafter and want.drafter.family == "ngram":
+        lines.append("only for the arm method=suffix: pip install arctic-inference==0.1.1")
     return tuple(lines)
 
 
@@ -344,10 +337,3 @@ def _remarks(
             "would still fit"
         )
     return tuple(notes)
-
-
-def _yaml(head: tuple[str, ...], config: Mapping[str, object]) -> str:
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
-    comments = "".join(f"# {one_line(line)}\n" for line in head)
-    return comments + yaml.safe_dump(dict(config), sort_keys=False, default_flow_style=None)

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.emit.config_file import flat
 from planner.emit.records import Emission
 from planner.emit.registry import SUPPORTED, emitter_for
-from planner.emit.vllm import VllmEmitter, flat
+from planner.emit.vllm import VllmEmitter
 from planner.emit.vllm_checks import tiers
 from planner.errors import EngineUnsupported
 from planner.search.records import Plan

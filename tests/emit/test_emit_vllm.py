@@ -7,8 +7,9 @@ import emit_plans as build
 import pytest
 import yaml
 
+from planner.emit.config_file import flat
 from planner.emit.records import Emission
-from planner.emit.vllm import VllmEmitter, flat
+from planner.emit.vllm import VllmEmitter
 from planner.errors import EngineUnsupported
 from planner.search.records import Plan
 
@@ -204,7 +205,7 @@ def test_a_block_drafter_is_never_asked_for_more_than_its_block() -> None:
     best = build.evaluation("dspark", 7)
     plan = build.plan(best, build.cells((1, 12), (4, 7), (16, 2)), max_draft_len=7)
     assert spec(plan)["num_speculative_tokens_per_batch_size"] == [[1, 4, 7], [5, 16, 2]]
-    assert list(emit(plan).launch.arms)[-1] == "draft_len=7"
+    assert list(emit(plan).launch.arms)[-2:] == ["draft_len=7", "adaptive_verification=true"]
     too_long = build.plan(build.evaluation("dspark", 8), max_draft_len=7)
     with pytest.raises(EngineUnsupported, match="trained-block"):
         emit(too_long)
@@ -214,6 +215,7 @@ def test_mtp_depth_two_has_no_odd_arms() -> None:
     emission = emit(build.plan(build.evaluation("mtp", 4), draft_len_step=2))
     assert list(emission.launch.arms) == [
         "off", "draft_len=1", "draft_len=2", "draft_len=4", "draft_len=6", "draft_len=8",
+        "adaptive_verification=true",
     ]  # fmt: skip
     assert any("no arm for draft_len=3" in note for note in emission.notes)
 
@@ -311,3 +313,38 @@ def test_arms_are_the_config_as_flags() -> None:
         assert (json.loads(given) if isinstance(value, dict) else given) == (
             value if isinstance(value, dict) else str(value)
         )
+
+
+def arm(emission: Emission, name: str) -> dict[str, object]:
+    argv = emission.launch.arms[name]
+    flags = dict(zip(argv[3::2], argv[4::2], strict=True))
+    record: dict[str, object] = json.loads(flags["--speculative-config"])
+    return record
+
+
+def test_look_up_comes_in_three_methods() -> None:
+    """ngram on the CPU, the same on the GPU, and suffix trees with their longer drafts."""
+    emission = emit(build.plan(build.evaluation("ngram", 4)))
+    assert arm(emission, "draft_len=4")["method"] == "ngram"
+    assert arm(emission, "method=ngram_gpu") == {
+        **arm(emission, "draft_len=4"),
+        "method": "ngram_gpu",
+    }
+    assert arm(emission, "method=suffix") == {"method": "suffix", "num_speculative_tokens": 32}
+    assert any("arctic-inference==0.1.1" in note for note in emission.notes)
+
+
+def test_adaptive_verification_is_an_arm_where_the_runner_has_it() -> None:
+    """P-EAGLE and PARD need model runner V1, which lacks it (vllm/config/vllm.py:3053-3148)."""
+    emission = emit(build.plan(build.evaluation("dspark", 7), max_draft_len=7))
+    assert arm(emission, "adaptive_verification=true") == {
+        "method": "dspark",
+        "model": "deepseek-ai/dspark_qwen3_8b_block7",
+        "num_speculative_tokens": 7,
+        "enable_adaptive_verification": True,
+    }
+    peagle = build.evaluation("eagle3", 7, drafter_id="RedHatAI/Qwen3-8B-speculator.peagle")
+    other = emit(build.plan(peagle))
+    assert arm(other, "draft_len=7")["parallel_drafting"] is True
+    assert "adaptive_verification=true" not in other.launch.arms
+    assert any("runner-conflict" in note for note in other.notes)
