@@ -29,6 +29,8 @@ class Facts:
     context_len: int = 0
     """Context that each sequence was promised, tokens."""
     num_gpus: int = 1
+    schedule_draft_lens: frozenset[int] = frozenset()
+    """Every D that the schedule names."""
     aux_over_pipeline: bool = False
     """Whether the target passes hidden states between pipeline stages."""
 

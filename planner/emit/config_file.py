@@ -23,4 +23,6 @@ def yaml_text(head: Sequence[str], config: Mapping[str, object]) -> str:
     import yaml  # noqa: PLC0415 - only an emission needs it
 
     comments = "".join(f"# {one_line(line)}\n" for line in head)
-    return comments + yaml.safe_dump(dict(config), sort_keys=False, default_flow_style=None)
+    nested = any(isinstance(value, (dict, list)) for value in config.values())
+    flow = None if nested else False  # None writes a mapping of plain values on one line
+    return comments + yaml.safe_dump(dict(config), sort_keys=False, default_flow_style=flow)

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 
 from planner.emit.names import argument, local_path
+from planner.emit.script import command
 from planner.errors import EngineUnsupported
 from planner.search.records import Evaluation, Plan
 
@@ -197,6 +198,61 @@ def require_checkpoint(drafter: Drafter) -> Drafter:
             "that an engine could load; train one and give --drafter-path, or use --drafter none"
         )
     return drafter
+
+
+def draft_source(want: Deployment, drafter: Drafter, engine: str, source: str) -> str:
+    """Repository or folder of the drafter; empty where the target's checkpoint holds it.
+
+    Raises:
+        EngineUnsupported: it lies in a folder of a repository that was not downloaded.
+    """
+    if not drafter.subfolder:
+        return drafter.drafter_id
+    if want.model_path is None or drafter.drafter_id:
+        raise EngineUnsupported(
+            f"{engine} takes a draft model by repository or folder, and this one lies in "
+            f"{drafter.subfolder}/ of {drafter.drafter_id or want.model}; download it and give "
+            f"--drafter-path [{source}]"
+        )
+    return str(want.model_path / drafter.subfolder)
+
+
+def is_gguf(want: Deployment, quant: str) -> bool:
+    """Whether the weights are a GGUF file, which only llama.cpp is emitted for."""
+    kinds = ("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-")
+    return want.model.lower().endswith(".gguf") or quant.lower().startswith(kinds)
+
+
+def common_notes(plan: Plan, want: Deployment, converted: str) -> tuple[str, ...]:
+    """What holds for every engine that serves a hub checkpoint.
+
+    `converted` names the scheme that the engine converts the weights to at load time, if any.
+    """
+    notes = []
+    if converted:
+        notes.append(
+            f"weights are converted to {converted} at load time, because the name "
+            f"{want.model} says nothing of a quantised checkpoint"
+        )
+    elif not want.quantised and plan.best.quant.lower() not in ("bf16", "fp16", "bfloat16"):
+        notes.append(
+            f"the plan counts on {plan.best.quant} weights and the name {want.model} says nothing "
+            "of them: serve a checkpoint that is quantised so"
+        )
+    if want.model_path is None and "/" not in want.model:
+        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
+    return tuple(notes)
+
+
+def hub_downloads(want: Deployment) -> tuple[str, ...]:
+    """Commands that fetch the target and the drafter from the hub."""
+    lines = []
+    if want.model_path is None:
+        lines.append(command(("hf", "download", want.model)))
+    if want.drafter and want.drafter.on_hub:
+        only = "" if want.draft_len else ONLY_FOR_ARMS
+        lines.append(only + command(("hf", "download", want.drafter.drafter_id)))
+    return tuple(lines)
 
 
 def _max_seqs(plan: Plan) -> int:

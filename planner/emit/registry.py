@@ -7,9 +7,13 @@ from planner.emit.check import nearest
 from planner.emit.records import Emitter
 from planner.errors import EngineUnsupported
 
-SUPPORTED: dict[str, str] = {"vllm": "0.33.0", "llama.cpp": "b11434"}
+SUPPORTED: dict[str, str] = {"vllm": "0.33.0", "llama.cpp": "b11434", "sglang": "0.5.23"}
 """Engine -> the one version whose rules are known."""
-_CLASSES = {"vllm": ("vllm", "VllmEmitter"), "llama.cpp": ("llamacpp", "LlamacppEmitter")}
+_CLASSES = {
+    "vllm": ("vllm", "VllmEmitter"),
+    "llama.cpp": ("llamacpp", "LlamacppEmitter"),
+    "sglang": ("sglang", "SglangEmitter"),
+}
 _OTHER_SPELLINGS = {"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp"}
 
 

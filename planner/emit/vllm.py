@@ -12,11 +12,13 @@ from planner.emit.card_memory import card_mib, needed_mib
 from planner.emit.check import Facts, check
 from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
-    ONLY_FOR_ARMS,
     Deployment,
-    Drafter,
     Step,
+    common_notes,
     deployment,
+    draft_source,
+    hub_downloads,
+    is_gguf,
     offloaded,
     require_checkpoint,
 )
@@ -25,7 +27,7 @@ from planner.emit.names import one_line
 from planner.emit.records import Emission, EmittedFile, EngineVersion
 from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text
-from planner.emit.script import command, launch_script
+from planner.emit.script import launch_script
 from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
 from planner.errors import EngineUnsupported
 from planner.search.records import Launch, Plan
@@ -148,7 +150,7 @@ class VllmEmitter:
                 f"{', '.join(sorted(self.rules.names['family']))} [vllm/config/speculative.py:38]"
             )
         spec: Config = {"method": choice.method or method}
-        model = _draft_model(want, drafter)
+        model = draft_source(want, drafter, "vllm 0.33.0", "vllm/config/speculative.py:416")
         if model:
             spec["model"] = model
         spec["num_speculative_tokens"] = max((s.draft_len for s in steps), default=choice.draft_len)
@@ -205,7 +207,7 @@ class VllmEmitter:
         if kv != "auto":
             formats["kv-cache-dtype"] = kv
         quant = plan.best.quant.lower()
-        if want.model.lower().endswith(".gguf") or _is_gguf(quant):
+        if is_gguf(want, quant):
             raise EngineUnsupported(
                 f"vllm 0.33.0 loads no GGUF weights ({plan.best.quant}); use --engine llama.cpp, "
                 f"or --quant fp8 or w4a16 [{self.rules.options['quantization'].source}]"
@@ -269,22 +271,6 @@ def _number(value: object) -> int:
     return value if isinstance(value, int) else 0
 
 
-def _is_gguf(quant: str) -> bool:
-    return quant.startswith(("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-"))
-
-
-def _draft_model(want: Deployment, drafter: Drafter) -> str:
-    if not drafter.subfolder:
-        return drafter.drafter_id
-    if want.model_path is None or drafter.drafter_id:
-        raise EngineUnsupported(
-            f"vllm 0.33.0 takes a draft model by repository or folder, and this one lies in "
-            f"{drafter.subfolder}/ of {drafter.drafter_id or want.model}; download it and give "
-            "--drafter-path [vllm/config/speculative.py:416]"
-        )
-    return str(want.model_path / drafter.subfolder)
-
-
 def _offload(plan: Plan) -> Config:
     parts = offloaded(plan)
     if "experts" in parts:
@@ -297,12 +283,7 @@ def _offload(plan: Plan) -> Config:
 
 
 def _downloads(want: Deployment) -> tuple[str, ...]:
-    lines = ["pip install vllm==0.33.0"]
-    if want.model_path is None:
-        lines.append(command(("hf", "download", want.model)))
-    if want.drafter and want.drafter.on_hub:
-        only = "" if want.draft_len else ONLY_FOR_ARMS
-        lines.append(only + command(("hf", "download", want.drafter.drafter_id)))
+    lines = ["pip install vllm==0.33.0", *hub_downloads(want)]
     if want.drafter and want.drafter.family == "ngram":
         lines.append("only for the arm method=suffix: pip install arctic-inference==0.1.1")
     return tuple(lines)
@@ -315,22 +296,11 @@ def _remarks(
         f"CUDA graphs cover {want.max_seqs} sequences at every draft length of the config "
         f"[{rules.rule('graphs-cover').source}]"
     ]
-    if "quantization" in config:
-        notes.append(
-            f"weights are converted to {config['quantization']} at load time, because the name "
-            f"{want.model} says nothing of a quantised checkpoint"
-        )
-    elif not want.quantised and plan.best.quant.lower() not in ("bf16", "fp16", "bfloat16"):
-        notes.append(
-            f"the plan counts on {plan.best.quant} weights and the name {want.model} says nothing "
-            "of them: serve a checkpoint that is quantised so"
-        )
+    notes += common_notes(plan, want, str(config.get("quantization", "")))
     if want.drafter and want.drafter.family == "external":
         notes.append(
             "draft and target need the same vocabulary size [vllm/config/speculative.py:2040]"
         )
-    if want.model_path is None and "/" not in want.model:
-        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
     if plan.best.ledger.max_context_at_batch > want.context_len:
         notes.append(
             f"max-model-len is the plan's context; {plan.best.ledger.max_context_at_batch} tokens "

@@ -16,12 +16,12 @@ from planner.errors import EngineUnsupported
 from planner.search.records import Plan
 
 ENGINES = sorted(SUPPORTED)
-QUANT = {"vllm": "bf16", "llama.cpp": "Q4_K_M"}
+QUANT = {"llama.cpp": "Q4_K_M"}
 LIMITS = {"dflash": 15, "dspark": 7}
 
 
 def plan(engine: str, family: str, draft_len: int) -> Plan:
-    best = build.evaluation(family, draft_len, quant=QUANT[engine])
+    best = build.evaluation(family, draft_len, quant=QUANT.get(engine, "bf16"))
     return build.plan(
         best, engine=engine, engine_version=SUPPORTED[engine], max_draft_len=LIMITS.get(family)
     )
@@ -132,6 +132,8 @@ def test_tiers_agree_with_a_dense_table(steps: list[tuple[int, int]], max_seqs: 
 def test_an_unfit_drafter_family_is_refused() -> None:
     best = build.evaluation().model_copy(update={"family": "medusa"})
     for engine in ENGINES:
-        changed = build.plan(best.model_copy(update={"quant": QUANT[engine]}), engine=engine)
+        changed = build.plan(
+            best.model_copy(update={"quant": QUANT.get(engine, "bf16")}), engine=engine
+        )
         with pytest.raises(EngineUnsupported, match="medusa"):
             emitter_for(engine).emit(changed)
