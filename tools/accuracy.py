@@ -8,6 +8,7 @@ from the figures as committed.
 
 import json
 import sys
+import textwrap
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -50,7 +51,10 @@ Each row is put to `planner predict` as its source describes it. Two questions a
 
 **The chosen D**: within one sweep over the draft length (3 lengths or more, all else equal), the
 measured speed lost by taking the D that the model ranks first. Errors are
-|predicted/measured - 1|. Rows of one origin are one experiment: {weights}
+|predicted/measured - 1|.
+
+{weights}
+
 {left_out}
 
 An unanswered row is counted as unanswered, never as right. Rows that contradict themselves (a
@@ -58,6 +62,11 @@ speedup above E[L], or more tokens a round than D + 1) are set aside by
 `planner/evidence/load.py`; the others that are not scored are listed in
 `planner/evidence/data/excluded.jsonl`. Flagged origins are scored like all others; the last
 column of the first table shows what remains without them.
+"""
+GROUPS = """## By group
+
+Two figures are in sample/origin left out; R is median/9 of 10 rows within. Groups with fewer than
+10 rows are not validated.
 """
 OPERATIONS = """## Operations
 
@@ -72,6 +81,11 @@ A test compares a fresh run with the figures committed here and fails when one i
 than the margin beside it in the first table; figures of groups may move by {factor:g} times as
 much. When a change makes the model better, `make accuracy` commits the better figures.
 """
+
+
+def wrapped(text: str) -> str:
+    """A paragraph of at most 100 columns."""
+    return textwrap.fill(" ".join(text.split()), 100, break_long_words=False)
 
 
 def table(head: Sequence[str], rows: Iterator[Sequence[str]]) -> str:
@@ -104,7 +118,7 @@ def group(by: str, groups: Mapping[str, Mapping[str, Any]]) -> str:
 
     head = (by, "rows", "origins", "R", "speedup", "9 of 10", "80 %", "verdict", "false helps")
     text = table(head, rows()) if enough else ""
-    return f"{text}\n{few[:1].upper()}{few[1:]}.\n" if few else text
+    return f"{text}\n{wrapped(few[:1].upper() + few[1:])}.\n" if few else text
 
 
 def operations(figures: Mapping[str, Any]) -> str:
@@ -135,13 +149,12 @@ def page(figures: Mapping[str, Any]) -> str:
         INTRODUCTION,
         f"{sample_of(figures)}. {made(figures)}.\n",
         overall(figures),
-        HOW.format(weights=WEIGHTS[:1].lower() + WEIGHTS[1:], left_out=LEFT_OUT),
-        "## By group\n\nTwo figures are in sample/origin left out; R is median/9 of 10 rows "
-        "within. Groups with fewer than 10 rows are not validated.\n",
+        HOW.format(weights=wrapped(WEIGHTS), left_out=wrapped(LEFT_OUT)),
+        GROUPS,
         *(group(by, g) for by, g in figures["groups"].items() if by != "consistency"),
         OPERATIONS,
         operations(figures),
-        f"## Look-up drafting\n\n{arms_sentence(figures['arms'])}\n",
+        f"## Look-up drafting\n\n{wrapped(arms_sentence(figures['arms']))}\n",
         "## Flagged origins\n",
         "\n".join(f"- {name}: {why}" for name, why in figures["flagged"].items()) + "\n",
         "## Not scored\n",

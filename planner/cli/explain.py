@@ -1,4 +1,4 @@
-"""`planner explain`: every term of one prediction, with its formula and its source."""
+"""`planner explain`: every term of one prediction with its source, and what was measured nearby."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ import typer
 
 from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
+from planner.evidence.nearest import Facts
+from planner.evidence.terms import nearest_terms
 from planner.search.explain import explain
 from planner.search.records import Term
 
@@ -23,7 +25,11 @@ def _run(
     """Every term of one prediction: value, formula, kind and source."""
     question = question_from(asked)
     check_question(question)
-    groups = explain(question)
+    found = explain(question)
+    about = Facts(
+        found.result.deployment, found.family, found.draft_len, found.batch, found.context_len
+    )
+    groups = (*found.groups, nearest_terms(about))
     if as_json:
         print(json.dumps([_as_json(title, terms) for title, terms in groups], indent=1))
         return

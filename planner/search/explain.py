@@ -1,6 +1,6 @@
 """Every term of one prediction: value, unit, formula, origin."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from hwprofiles.provenance import Kind, weakest
 from planner.cost.constants import constant
@@ -28,7 +28,21 @@ def _number(name: str, value: float | str, unit: str, formula: str, kind: Kind =
     return Term(name=name, value=value, unit=unit, formula=formula, kind=kind, source="")
 
 
-def explain(question: Question) -> tuple[Group, ...]:
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """The terms, and what they are about."""
+
+    groups: tuple[Group, ...]
+    result: GridResult
+    family: str | None
+    """Drafter family; None where plain decoding is explained."""
+    batch: int
+    context_len: int
+    """Tokens."""
+    draft_len: int
+
+
+def explain(question: Question) -> Explanation:
     """The best drafted candidate of the question, or plain decoding where none applies.
 
     Raises:
@@ -51,7 +65,14 @@ def explain(question: Question) -> tuple[Group, ...]:
             ("Acceptance", _acceptance(result, grid, index)),
             ("Speedup", _speedup(result, grid, index)),
         ]
-    return tuple(groups)
+    return Explanation(
+        groups=tuple(groups),
+        result=result,
+        family=result.spec.family if found and result.spec else None,
+        batch=grid.batches[index[0]],
+        context_len=grid.contexts[index[1]],
+        draft_len=grid.draft_lens[index[2]],
+    )
 
 
 def _weights(s: Situation, result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:

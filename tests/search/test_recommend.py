@@ -120,7 +120,7 @@ def test_every_point_of_the_grid_is_counted() -> None:
 
 
 def test_the_explanation_repeats_the_plan(plan: Plan) -> None:
-    groups = dict(explain(QWEN))
+    groups = dict(explain(QWEN).groups)
     values = {t.name: t.value for t in groups["Speedup"]}
     assert plan.best_drafted is not None
     assert values["R"] == pytest.approx(plan.best_drafted.round_cost_ratio)
