@@ -14,7 +14,7 @@ from planner.acceptance.names import base_key
 from planner.arch.records import ModelArch
 from planner.cost.deployment import Deployment
 from planner.evidence import load
-from planner.evidence.records import EvidenceRow
+from planner.evidence.records import EvidenceRow, Line
 from planner.predict.prepare import setup
 from planner.predict.scenario import scenario
 
@@ -52,19 +52,20 @@ class Near:
     """In what: model, card, engine, format, drafter, batch, D, context."""
 
 
+def facts_of(line: Line) -> Facts | None:
+    """The facts of a `predict` line; None where the planner does not know its model or card."""
+    asked = scenario(line)
+    placed = setup(asked.setup, asked.batch, asked.context_len)
+    if isinstance(placed, str):
+        return None
+    context = float(asked.context_len) if "context_len" in line else None
+    return Facts(placed.deployment, asked.setup.drafter, asked.draft_len, asked.batch, context)
+
+
 @lru_cache(maxsize=1)
 def _known() -> tuple[tuple[EvidenceRow, Facts], ...]:
-    found = []
-    for row in load.rows():
-        asked = scenario(row.ask)
-        placed = setup(asked.setup)
-        if not isinstance(placed, str):
-            context = float(asked.context_len) if "context_len" in row.ask else None
-            facts = Facts(
-                placed.deployment, asked.setup.drafter, asked.draft_len, asked.batch, context
-            )
-            found.append((row, facts))
-    return tuple(found)
+    pairs = ((row, facts_of(row.ask)) for row in load.rows())
+    return tuple((row, facts) for row, facts in pairs if facts is not None)
 
 
 def _ratio(one: float, other: float) -> float:

@@ -6,20 +6,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from planner.evidence import load
-from planner.evidence.nearest import PER_ORIGIN, Facts, nearest_rows, unlikeness
+from planner.evidence.nearest import PER_ORIGIN, Facts, facts_of, nearest_rows, unlikeness
 from planner.evidence.terms import TITLE, nearest_terms
-from planner.predict.prepare import setup
-from planner.predict.scenario import scenario
 
 
 def facts(**fields: object) -> Facts:
     line = {"model": "Qwen3.8-27B", "gpu": "RTX 5090", "quant": "Q4_K_M", "engine": "llama.cpp"}
-    asked = scenario({**line, "num_gpus": 1, "drafter": "mtp", "draft_len": 3, **fields})
-    placed = setup(asked.setup)
-    assert not isinstance(placed, str)
-    return Facts(
-        placed.deployment, asked.setup.drafter, asked.draft_len, asked.batch, asked.context_len
-    )
+    defaults = {"num_gpus": 1, "drafter": "mtp", "draft_len": 3, "batch": 1, "context_len": 1024}
+    found = facts_of({**line, **defaults, **fields})
+    assert found is not None
+    return found
 
 
 ASKED = facts()
@@ -27,10 +23,8 @@ ASKED = facts()
 
 @pytest.mark.parametrize("row", load.rows()[::41], ids=lambda row: row.row_id)
 def test_a_row_is_nearest_to_its_own_question(row: load.EvidenceRow) -> None:
-    asked = scenario(row.ask)
-    placed = setup(asked.setup)
-    assert not isinstance(placed, str)
-    own = Facts(placed.deployment, asked.setup.drafter, asked.draft_len, asked.batch, None)
+    own = facts_of(row.ask)
+    assert own is not None
     first = nearest_rows(own)[0]
     assert first.distance == 0.0
     assert first.differs == ()
