@@ -13,6 +13,13 @@ test: ## run the tests
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	$(BIN)/python -m pytest
 
+TORCH ?= 2.13.0
+TRITON ?= 3.9.0
+.PHONY: test-kernels
+test-kernels: ## run the kernels' tests, in Triton's interpreter where there is no GPU
+	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
+	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest tests/kernels
+
 check: ## lint, format, types, layers
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	$(BIN)/ruff check .
@@ -33,4 +40,4 @@ accuracy: ## run the model over the evidence; renews the committed figures and d
 	$(BIN)/python tools/accuracy.py
 
 clean: ## remove what the other targets made
-	rm -rf .venv build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-kernels build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,11 +1,15 @@
 #!/bin/sh
-# usage: tools/venv.sh core|dev
-# Makes .venv and installs the project into it (dev: with the tools of its tests and checks).
+# usage: tools/venv.sh core|dev|kernels [PACKAGE==VERSION...]
+# Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
+# .venv-kernels (dev and kernels together, and the packages named).
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
 python=${PYTHON:-python3}
 extra=$1
+shift
+folder=.venv
+if [ "$extra" = kernels ]; then folder=.venv-kernels; fi
 
 stop() {
     echo "error: $*" >&2
@@ -22,8 +26,8 @@ version=$("$python" -c 'import sys; print("%d.%d" % sys.version_info[:2])')
     stop "$python cannot make virtual environments;" \
         "on Debian or Ubuntu: sudo apt install python3-venv (or python$version-venv)"
 
-stamp=.venv/installed
-wanted="$version $(pwd) $(cksum <pyproject.toml)"
+stamp=$folder/installed
+wanted="$version $(pwd) $(cksum <pyproject.toml)${*:+ $*}"
 have=$(cat "$stamp" 2>/dev/null || true)
 case "$have" in
 "dev $wanted" | "$extra $wanted") exit 0 ;;
@@ -32,12 +36,15 @@ esac
 # An environment of another interpreter, of another folder or half made is made anew.
 case "$have" in
 *" $version $(pwd) "*) ;;
-*) "$python" -m venv --clear .venv ;;
+*) "$python" -m venv --clear "$folder" ;;
 esac
 rm -f "$stamp"
-requirement=.
-[ "$extra" = core ] || requirement=".[$extra]"
-.venv/bin/python -m pip install --quiet --disable-pip-version-check --editable "$requirement"
+case "$extra" in
+core) requirement=. ;;
+kernels) requirement=".[kernels,dev]" ;;
+*) requirement=".[$extra]" ;;
+esac
+"$folder/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement" "$@"
 # Where PYTHONDONTWRITEBYTECODE is set every start would compile the project anew, 0.1 s of CPU.
-.venv/bin/python -m compileall -q planner autotune hwprofiles kernels
+"$folder/bin/python" -m compileall -q planner autotune hwprofiles kernels
 echo "$extra $wanted" >"$stamp"

@@ -1,0 +1,60 @@
+"""Verification attention written plainly: one sequence, one token, one head group at a time.
+
+Slow on purpose; this is what the kernel is held against. Computed in `dtype` (float64: the truth;
+the inputs' own dtype: the error that this arithmetic has anyway).
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from spec_kernels.verify_attention.tensors import Attended, PagedCache, QueryBlock
+
+
+def reference(
+    queries: QueryBlock,
+    cache: PagedCache,
+    *,
+    scale: float | None = None,
+    dtype: torch.dtype = torch.float64,
+) -> Attended:
+    """Attention of every token over the cached tokens up to its own place.
+
+    Rows of padding tokens are left at 0, and -inf for the log-sum-exp, as are tokens that see
+    nothing.
+    """
+    q = queries.q_THD
+    num_heads, head_dim = q.shape[1], q.shape[2]
+    out = torch.zeros(q.shape, dtype=dtype, device=q.device)
+    lse = torch.full(q.shape[:2], -math.inf, dtype=dtype, device=q.device)
+    starts = queries.q_start_B.tolist()
+    for seq, kv_len in enumerate(cache.kv_len_B.tolist()):
+        k_NHD = gathered(cache.k_PSHD, cache.page_table_BP[seq], kv_len).to(dtype)
+        v_NHD = gathered(cache.v_PSHD, cache.page_table_BP[seq], kv_len).to(dtype)
+        group = num_heads // k_NHD.shape[1]
+        begin, end = starts[seq], starts[seq + 1]
+        for token in range(begin, end):
+            seen_N = visible(kv_len, end - begin, token - begin).to(q.device)
+            if not seen_N.any():
+                continue
+            for head in range(num_heads):
+                k_ND, v_ND = k_NHD[seen_N, head // group], v_NHD[seen_N, head // group]
+                score_N = (k_ND @ q[token, head].to(dtype)) * (scale or head_dim**-0.5)
+                lse[token, head] = torch.logsumexp(score_N, 0)
+                out[token, head] = torch.softmax(score_N, 0) @ v_ND
+    return Attended(out, lse)
+
+
+def gathered(pages_PSHD: torch.Tensor, page_table_P: torch.Tensor, kv_len: int) -> torch.Tensor:
+    """One sequence's keys or values, dense: [tokens, KV heads, head dim]."""
+    page_size = pages_PSHD.shape[1]
+    used = page_table_P[: -(-kv_len // page_size)].long()
+    return pages_PSHD[used].flatten(0, 1)[:kv_len]
+
+
+def visible(kv_len: int, q_len: int, token: int) -> torch.Tensor:
+    """Which cached tokens a token of the block sees: [kv_len] bool."""
+    place = kv_len - q_len + token
+    return torch.arange(kv_len) <= place

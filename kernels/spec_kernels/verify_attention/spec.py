@@ -1,0 +1,117 @@
+"""What a verification kernel computes and with which tile: plain numbers, no torch.
+
+One KV head serves G query heads, so the (1+D) tokens of a sequence bring G*(1+D) query rows to it.
+They are packed into tiles of `block_m` rows; rows beyond the largest tile take several.
+"""
+
+from dataclasses import dataclass
+from typing import Literal
+
+from spec_kernels.arch import arch_limits
+from spec_kernels.errors import UnsupportedShape
+
+Dtype = Literal["bf16", "fp16", "fp32"]
+
+HEAD_DIMS = (64, 128, 256)
+TILES = (16, 32, 64, 128)
+PAGE_SIZES = (1, 65536)
+"""Smallest and largest page, tokens; anything between, powers of two or not."""
+MAX_SPLITS = 128
+ELEMENT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
+
+
+@dataclass(frozen=True, slots=True)
+class VerifySpec:
+    """The part of a problem that a kernel is compiled for; G, D, batch and context are not."""
+
+    head_dim: int
+    page_size: int
+    """Tokens of one page of the KV cache."""
+    dtype: Dtype = "bf16"
+    """Of queries, output and KV cache; fp32 is for checking, it is never built."""
+
+    def __post_init__(self) -> None:
+        if self.head_dim not in HEAD_DIMS:
+            raise UnsupportedShape(
+                f"head_dim {self.head_dim} is not one of {', '.join(map(str, HEAD_DIMS))}"
+            )
+        if not PAGE_SIZES[0] <= self.page_size <= PAGE_SIZES[1]:
+            raise UnsupportedShape(
+                f"page_size {self.page_size} is outside {PAGE_SIZES[0]}..{PAGE_SIZES[1]} tokens"
+            )
+        if self.dtype not in ELEMENT_BYTES:
+            raise UnsupportedShape(
+                f"dtype {self.dtype} is not one of {', '.join(ELEMENT_BYTES)}; convert the queries"
+            )
+
+    @property
+    def padded_head_dim(self) -> int:
+        """Head dim rounded up to a power of two, as the tile holds it."""
+        return 1 << (self.head_dim - 1).bit_length()
+
+
+@dataclass(frozen=True, slots=True)
+class TileConfig:
+    """How one thread block works: the knobs that the search turns."""
+
+    block_m: int
+    """Query rows of a tile."""
+    block_n: int
+    """KV tokens of one step."""
+    num_warps: int
+    num_stages: int
+    """Depth of the load pipeline."""
+
+
+def ladder(capability: int, spec: VerifySpec) -> tuple[int, ...]:
+    """Tile heights that are legal for a compute capability, rows, smallest first.
+
+    A 128-row tile of 256 columns is clean only where the accumulator need not stay in the
+    registers of mma.sync (wgmma, tcgen05): elsewhere it spills, and it passes the shared memory
+    that 8.6, 8.9 and 12.x offer. Rows beyond the last step take several tiles.
+    """
+    wide = arch_limits(capability).matrix_rows >= 64
+    top = 128 if spec.padded_head_dim <= (256 if wide else 128) else 64
+    return tuple(tile for tile in TILES if tile <= top)
+
+
+def tile_for(capability: int, spec: VerifySpec, query_rows: int) -> int:
+    """Smallest tile that takes all rows of a KV head, or the largest there is."""
+    if query_rows < 1:
+        raise UnsupportedShape(f"{query_rows} query rows; G and 1+D are at least 1")
+    heights = ladder(capability, spec)
+    return next((tile for tile in heights if tile >= query_rows), heights[-1])
+
+
+def default_config(capability: int, spec: VerifySpec, query_rows: int) -> TileConfig:
+    """A configuration that compiles without spills within the shared memory of every arch.
+
+    The support matrix holds the proof; the build searches for a faster one.
+    """
+    block_m = tile_for(capability, spec, query_rows)
+    wide = spec.padded_head_dim
+    block_n = {64: 64, 128: 64, 256: 32, 512: 16}[wide]
+    warps = 8 if block_m == 128 or (block_m == 64 and wide > 128) else 4
+    return TileConfig(block_m, block_n, num_warps=warps, num_stages=2)
+
+
+def choose_splits(programs: int, slots: int, kv_blocks: int) -> int:
+    """KV splits: the fewest that come within 15 % of the best use of the SMs.
+
+    Efficiency of s splits is waves / ceil(waves) with waves = programs * s / slots (the rule of
+    FlashAttention-3, hopper/heuristics.h).
+
+    Args:
+        programs: Thread blocks without splitting: tiles * KV heads * sequences.
+        slots: Thread blocks that the card runs at once.
+        kv_blocks: Steps of `block_n` tokens in the longest context.
+    """
+    top = max(1, min(MAX_SPLITS, kv_blocks, slots))
+    if programs * 5 >= slots * 4:
+        return 1
+    efficiency = []
+    for splits in range(1, top + 1):
+        waves = programs * splits / slots
+        efficiency.append(waves / -(-programs * splits // slots))
+    best = max(efficiency)
+    return next(i + 1 for i, value in enumerate(efficiency) if value >= 0.85 * best)

@@ -1,0 +1,101 @@
+"""The arguments of verification attention as records, checked before any launch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from spec_kernels.errors import BadTensor
+from spec_kernels.verify_attention.spec import Dtype, VerifySpec
+
+DTYPES: dict[torch.dtype, Dtype] = {
+    torch.bfloat16: "bf16",
+    torch.float16: "fp16",
+    torch.float32: "fp32",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class QueryBlock:
+    """The tokens to verify of all sequences, one after the other."""
+
+    q_THD: torch.Tensor
+    """[tokens, query heads, head dim]; tokens after the last sequence's are padding."""
+    q_start_B: torch.Tensor
+    """[sequences + 1] int32: first token of each sequence, and the end of the last."""
+    max_q_len: int
+    """Largest number of tokens that a sequence may bring: 1+D."""
+
+
+@dataclass(frozen=True, slots=True)
+class PagedCache:
+    """Keys and values in pages; the tokens of the query block are already in it."""
+
+    k_PSHD: torch.Tensor
+    """[pages, tokens of a page, KV heads, head dim]; any strides with a dense last axis."""
+    v_PSHD: torch.Tensor
+    page_table_BP: torch.Tensor
+    """[sequences, pages of the longest] int32; entries past a sequence's length are not read."""
+    kv_len_B: torch.Tensor
+    """[sequences] int32: tokens in the cache, those of the query block included."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attended:
+    """The result, one row for each token and query head."""
+
+    out_THD: torch.Tensor
+    lse_TH: torch.Tensor
+    """Natural log of the softmax denominator, float32; -inf where nothing was visible."""
+
+
+def checked_spec(queries: QueryBlock, cache: PagedCache) -> VerifySpec:
+    """The specification that the tensors ask for.
+
+    Raises:
+        BadTensor: shapes, dtypes, layouts or devices do not belong together.
+        UnsupportedShape: they do, and no kernel exists for them.
+    """
+    q, k, v = queries.q_THD, cache.k_PSHD, cache.v_PSHD
+    _check_axes(queries, cache)
+    if q.dtype not in DTYPES:
+        raise BadTensor(f"queries are {q.dtype}; supported: {', '.join(map(str, DTYPES))}")
+    for name, tensor in (("k", k), ("v", v)):
+        if tensor.dtype != q.dtype:
+            raise BadTensor(f"{name} is {tensor.dtype} and the queries are {q.dtype}; convert one")
+    num_heads, kv_heads = q.shape[1], k.shape[2]
+    if kv_heads == 0 or num_heads % kv_heads:
+        raise BadTensor(f"{num_heads} query heads are no multiple of {kv_heads} KV heads")
+    if not queries.max_q_len >= 1:
+        raise BadTensor(f"max_q_len is {queries.max_q_len}; it is 1+D, at least 1")
+    return VerifySpec(head_dim=q.shape[2], page_size=k.shape[1], dtype=DTYPES[q.dtype])
+
+
+def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:
+    q, k, v = queries.q_THD, cache.k_PSHD, cache.v_PSHD
+    seqs = cache.kv_len_B.numel()
+    wanted = (
+        ("q", q, (None, None, None)),
+        ("k", k, (None, None, None, q.shape[-1])),
+        ("v", v, tuple(k.shape)),
+        ("page_table", cache.page_table_BP, (seqs, None)),
+        ("kv_len", cache.kv_len_B, (seqs,)),
+        ("q_start", queries.q_start_B, (seqs + 1,)),
+    )
+    for name, tensor, shape in wanted:
+        if tensor.dim() != len(shape) or any(
+            want not in {None, have} for want, have in zip(shape, tensor.shape, strict=True)
+        ):
+            shown = ", ".join("*" if size is None else str(size) for size in shape)
+            raise BadTensor(f"{name} has shape {tuple(tensor.shape)}; it must be ({shown})")
+        if tensor.device != q.device:
+            raise BadTensor(f"{name} is on {tensor.device} and q on {q.device}; move one")
+        if tensor.numel() and tensor.stride(-1) != 1:
+            raise BadTensor(
+                f"{name} has stride {tensor.stride(-1)} along its last axis; it must be 1: "
+                "call .contiguous()"
+            )
+    for name, tensor, _ in wanted[3:]:
+        if tensor.dtype != torch.int32:
+            raise BadTensor(f"{name} is {tensor.dtype}; it must be torch.int32")

@@ -1,0 +1,138 @@
+"""Problems for the attention kernel, with everything poisoned that it must not read or leave."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+
+from spec_kernels.verify_attention.launch import LaunchPlan, verify_attention
+from spec_kernels.verify_attention.reference import reference
+from spec_kernels.verify_attention.spec import TileConfig
+from spec_kernels.verify_attention.tensors import Attended, PagedCache, QueryBlock
+
+POISON = math.nan
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Sizes of one call; `seqs` holds (query tokens, tokens in the cache) of each sequence."""
+
+    seqs: tuple[tuple[int, int], ...]
+    group: int = 4
+    kv_heads: int = 2
+    head_dim: int = 64
+    page_size: int = 16
+    dtype: torch.dtype = torch.float16
+    padding: int = 2
+    """Tokens after the last sequence's, as a CUDA graph of a larger batch would bring."""
+    seed: int = 0
+
+    @property
+    def tokens(self) -> int:
+        return sum(q_len for q_len, _ in self.seqs)
+
+    @property
+    def max_q_len(self) -> int:
+        return max(1, *(q_len for q_len, _ in self.seqs))
+
+
+def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
+    """Random inputs; unused pages, unused slots and padding queries are NaN."""
+    draw = torch.Generator().manual_seed(problem.seed)
+    dtype, page_size = problem.dtype, problem.page_size
+    pages = [-(-kv_len // page_size) for _, kv_len in problem.seqs]
+    total = sum(pages) + 3
+    shape = (total, page_size, problem.kv_heads, problem.head_dim)
+    k, v = (torch.full(shape, POISON, dtype=dtype) for _ in range(2))
+    order = torch.randperm(total, generator=draw)
+    table = torch.full((len(pages), max(pages) + 1), 2**30, dtype=torch.int32)
+    used = 0
+    for seq, (_, kv_len) in enumerate(problem.seqs):
+        mine = order[used : used + pages[seq]]
+        used += pages[seq]
+        table[seq, : pages[seq]] = mine.int()
+        for cache in (k, v):
+            dense = torch.randn((kv_len, *shape[2:]), generator=draw).to(dtype)
+            place = torch.arange(kv_len)
+            cache[mine[place // page_size], place % page_size] = dense
+    heads = problem.group * problem.kv_heads
+    q = torch.full((problem.tokens + problem.padding, heads, problem.head_dim), POISON, dtype=dtype)
+    q[: problem.tokens] = torch.randn((problem.tokens, heads, problem.head_dim), generator=draw).to(
+        dtype
+    )
+    starts = [0]
+    for q_len, _ in problem.seqs:
+        starts.append(starts[-1] + q_len)
+    lens = torch.tensor([kv_len for _, kv_len in problem.seqs], dtype=torch.int32)
+    queries = QueryBlock(q, torch.tensor(starts, dtype=torch.int32), problem.max_q_len)
+    return queries, PagedCache(k, v, table, lens)
+
+
+def poisoned(queries: QueryBlock) -> Attended:
+    q = queries.q_THD
+    return Attended(torch.full_like(q, POISON), torch.full(q.shape[:2], POISON))
+
+
+def plan(block_m: int = 16, block_n: int = 16, splits: int = 1) -> LaunchPlan:
+    return LaunchPlan(TileConfig(block_m, block_n, num_warps=4, num_stages=2), splits)
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Largest absolute errors over the real tokens, against float64."""
+
+    out: float
+    same_dtype: float
+    """Of plain torch in the inputs' dtype."""
+    rounding: float
+    """Half a unit in the last place of the largest output: no kernel can promise less. Eight units
+    for float32, where the accumulator has no more digits than the inputs."""
+    lse: float
+
+    @property
+    def acceptable(self) -> bool:
+        return self.out <= 2 * self.same_dtype + self.rounding and self.lse <= LSE_BOUND
+
+
+LSE_BOUND = 5e-5
+"""The log-sum-exp is computed in float32 whatever the inputs are."""
+
+
+def errors(problem: Problem, launch: LaunchPlan | None = None) -> Errors:
+    """Run the kernel and compare; padding must keep its poison."""
+    queries, cache = tensors(problem)
+    into = poisoned(queries)
+    verify_attention(queries, cache, plan=launch or plan(), into=into)
+    assert into.out_THD[problem.tokens :].isnan().all()
+    assert into.lse_TH[problem.tokens :].isnan().all()
+    return compared(queries, cache, into, problem.tokens)
+
+
+def compared(queries: QueryBlock, cache: PagedCache, got: Attended, tokens: int) -> Errors:
+    truth = reference(queries, cache)
+    same = reference(queries, cache, dtype=queries.q_THD.dtype)
+    out = truth.out_THD[:tokens]
+    dtype = queries.q_THD.dtype
+    units = 8.0 if dtype == torch.float32 else 0.5
+    nothing = truth.lse_TH[:tokens] == -math.inf
+    assert torch.equal(got.lse_TH[:tokens] == -math.inf, nothing)
+    lse = (got.lse_TH[:tokens] - truth.lse_TH[:tokens])[~nothing]
+    return Errors(
+        out=_largest(got.out_THD[:tokens] - out),
+        same_dtype=_largest(same.out_THD[:tokens] - out),
+        rounding=units * torch.finfo(dtype).eps * _largest(out),
+        lse=_largest(lse),
+    )
+
+
+def _largest(difference: torch.Tensor) -> float:
+    assert not difference.isnan().any()
+    return float(difference.abs().max()) if difference.numel() else 0.0
+
+
+def seq_lens(pairs: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """(query tokens, cached tokens), where the cache holds at least the query's own tokens."""
+    return tuple((q_len, max(q_len, kv_len)) for q_len, kv_len in pairs)
