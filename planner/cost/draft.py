@@ -27,8 +27,8 @@ class DraftCoefficients:
     active_weights: Num
     """Weights that one row is multiplied with."""
     bandwidth_fraction: Num
-    matrix_flops: Num
-    flops_fraction: Num
+    reached_flops: Num
+    """Rate of large products, FLOP/s."""
     smooth: Num
     kv_bytes_per_token: Num
     """Cache of the drafter, bytes per token of context."""
@@ -47,9 +47,7 @@ def pass_time(c: DraftCoefficients, batch: Num, rows: Num, context: Num) -> Floa
     touched = 1.0 - np.power(1.0 - np.asarray(c.top_k) / c.num_experts, np.power(n, 0.95))
     weights = np.asarray(c.pass_bytes) + np.asarray(c.expert_bytes) * touched
     memory = weights / (c.bandwidth_fraction * np.asarray(c.card.dram_bytes_per_s))
-    compute = (
-        2.0 * np.asarray(c.active_weights) * n / (c.flops_fraction * np.asarray(c.matrix_flops))
-    )
+    compute = 2.0 * np.asarray(c.active_weights) * n / c.reached_flops
     tokens = np.minimum(np.asarray(context, float), c.window)
     cache = np.asarray(batch, float) * c.kv_bytes_per_token * tokens
     attention = cache / (0.75 * np.asarray(c.card.dram_bytes_per_s))

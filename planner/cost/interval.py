@@ -19,11 +19,15 @@ class Circumstance:
     """What decides how well a speedup is known."""
 
     engine: str
+    family: str
+    """Drafter family."""
     moe: bool
     batch: float
     tp: int
     offload: bool
     context_len: float
+    extrapolated: bool = False
+    """A card without int8 tensor cores, whose kernels were not among those behind the constants."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +46,8 @@ def ratio_log_sd(at: Circumstance) -> float:
         row = "offload"
     elif at.engine == "transformers":
         row = "transformers"
+    elif at.extrapolated:
+        row = "extrapolated"
     elif at.moe:
         row = "moe_batched" if at.batch > 1 or at.tp > 1 else "moe_batch_1"
     else:
@@ -72,7 +78,7 @@ def uncaptured(at: Circumstance, speedup: float, round_s: float) -> tuple[float,
     extra = value("engines", at.engine, "uncaptured_us") * 1e-6
     if extra == 0.0:
         return speedup, 0.0
-    return speedup * round_s / (round_s + extra), value("risk", "uncaptured")
+    return speedup * round_s / (round_s + extra), value("risk", "uncaptured", at.engine, at.family)
 
 
 def combined_log_sd(ratio_sd: float, tokens_sd: float) -> float:

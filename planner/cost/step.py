@@ -31,9 +31,8 @@ class WeightCoefficients:
     bandwidth_fraction: Num
     """Share of the datasheet DRAM rate that weight reads reach (by format)."""
     expert_bandwidth_fraction: Num
-    matrix_flops: Num
-    """Dense peak of the arithmetic used, FLOP/s, after the power cap."""
-    flops_fraction: Num
+    reached_flops: Num
+    """Rate of large products, FLOP/s, after the power cap."""
     smooth: Num
     additive: Num
     """1 for llama.cpp's quantised products, where memory and arithmetic add up."""
@@ -161,7 +160,7 @@ def gemm_time(card: Card, w: WeightCoefficients, batch: Num, rows: Num) -> Float
         + np.asarray(w.expert_bytes) * fraction / w.expert_bandwidth_fraction
     ) / card.dram_bytes_per_s
     flops = 2.0 * np.asarray(w.active_weights) * n
-    tensor = smooth_max(w.smooth, memory, flops / (w.flops_fraction * np.asarray(w.matrix_flops)))
+    tensor = smooth_max(w.smooth, memory, flops / w.reached_flops)
     tiled = w.tiled_overread * memory + flops / w.tiled_flops
     per_row = memory + flops * (1.0 - 1.0 / n) / w.row_flops
     quantised = np.where(

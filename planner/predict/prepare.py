@@ -8,7 +8,7 @@ from hwprofiles.provenance import Kind, weakest
 from planner.acceptance.constants import family_decay
 from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
 from planner.acceptance.prior import AcceptanceQuery, prior
-from planner.cost.deployment import Deployment, round_coefficients
+from planner.cost.deployment import Deployment, no_int8_tensor_cores, round_coefficients
 from planner.cost.interval import Circumstance
 from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
 from planner.cost.round import RoundCoefficients
@@ -265,6 +265,7 @@ def expectation(spec: DrafterSpec | None, target: str, s: Scenario) -> Expectati
 def circumstance(found: Setup, s: Scenario) -> Circumstance:
     """What decides how well R is known for this line."""
     d = found.deployment
-    return Circumstance(
-        d.engine, d.arch.is_moe, s.batch, d.tp, d.offload is not None, s.context_len
-    )
+    offload, moe = d.offload is not None, d.arch.is_moe
+    family = s.setup.drafter
+    old = no_int8_tensor_cores(d.device)
+    return Circumstance(d.engine, family, moe, s.batch, d.tp, offload, s.context_len, old)

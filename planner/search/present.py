@@ -3,7 +3,12 @@
 from dataclasses import fields
 
 from hwprofiles.provenance import Kind, weakest
-from planner.cost.deployment import Deployment, attention_query, split_groups
+from planner.cost.deployment import (
+    Deployment,
+    attention_query,
+    no_int8_tensor_cores,
+    split_groups,
+)
 from planner.cost.interval import (
     Circumstance,
     Outlook,
@@ -24,11 +29,13 @@ def circumstance(result: GridResult, grid: Grid, index: Index) -> Circumstance:
     d = result.deployment
     return Circumstance(
         d.engine,
+        result.spec.family if result.spec else "none",
         d.arch.is_moe,
         grid.batches[index[0]],
         d.tp,
         d.offload is not None,
         grid.contexts[index[1]],
+        no_int8_tensor_cores(d.device),
     )
 
 

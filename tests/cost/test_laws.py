@@ -191,7 +191,7 @@ def test_silicon_kernels_are_found_by_their_recorded_names() -> None:
     assert moe_kernel("trtllm", "moe_torch_flow_nongated", "bf16")[1] == 1.0
 
 
-_AT = Circumstance("vllm", moe=False, batch=1, tp=1, offload=False, context_len=1024)
+_AT = Circumstance("vllm", "mtp", moe=False, batch=1, tp=1, offload=False, context_len=1024)
 
 
 @given(st.floats(0.3, 5.0), st.floats(0.01, 0.8), st.floats(1e-3, 0.2))
