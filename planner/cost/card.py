@@ -20,5 +20,3 @@ class Card:
     issue_flops: Num
     """The same with fp16 accumulation: what the instruction rate alone would allow. GeForce cards
     halve the rate above, so that their kernels come nearer to it."""
-    fp32_flops: Num
-    """CUDA-core rate, FLOP/s."""

@@ -26,6 +26,8 @@ from planner.tile.lookup import AttentionQuery, find_path
 from planner.tile.paths import Mixer
 
 NO_WINDOW = 1e18
+DP4A_OPS_PER_SM_CLK = {"6.1": 1024.0, "7.0": 512.0, "7.2": 512.0}
+"""int8 dot products on CUDA cores (CUDA programming guide, arithmetic throughput)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,10 +90,6 @@ def half_flops(device: Device) -> float:
     return rate
 
 
-def _fp32_flops(device: Device) -> float:
-    return device.fp32_flops or half_flops(device) / 2.0
-
-
 def card_of(device: Device, share: float) -> Card:
     """The laws' view of a device under a power cap."""
     return Card(
@@ -102,7 +100,6 @@ def card_of(device: Device, share: float) -> Card:
         is_hbm=1.0 if device.memory_class == "hbm" else 0.0,
         attention_flops=half_flops(device) * share,
         issue_flops=(device.fp16_accumulate_flops or half_flops(device)) * share,
-        fp32_flops=_fp32_flops(device) * share,
     )
 
 
@@ -151,6 +148,11 @@ def expert_bits(fmt: WeightFormat) -> float:
     return fmt.expert_bits if fmt.expert_bits is not None else fmt.bits_per_weight
 
 
+def _row_flops(device: Device) -> float:
+    """Rate of llama.cpp's per-row quantised product, FLOP/s."""
+    return value("gguf", "row_flop_per_sm_clk") * device.sm_count * device.clock_hz
+
+
 def no_int8_tensor_cores(device: Device) -> bool:
     """Whether llama.cpp's tiled quantised product falls back to CUDA cores (below 7.5)."""
     return float(device.compute_capability or "0.0") < 7.5
@@ -159,7 +161,10 @@ def no_int8_tensor_cores(device: Device) -> bool:
 def _tiled_flops(device: Device) -> float:
     """Rate of llama.cpp's tiled quantised product; it needs int8 tensor cores (7.5 and newer)."""
     if no_int8_tensor_cores(device):
-        return device.fp32_flops or half_flops(device)
+        dots = DP4A_OPS_PER_SM_CLK.get(device.compute_capability or "")
+        if dots is None:
+            return device.fp32_flops or half_flops(device)
+        return value("gguf", "dp4a_share") * dots * device.sm_count * device.clock_hz
     turing = device.compute_capability == "7.5"
     share = value("gguf", "turing_tiled_share") if turing else 1.0
     return value("formats", "gguf", "flops_fraction") * half_flops(device) * share
@@ -189,7 +194,10 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
         smooth=value("smooth_power"),
         additive=1.0 if kind == "gguf" else 0.0,
         knee_rows=float(per_row_limit(d.device.compute_capability, fmt.name)),
-        row_flops=value("gguf", "row_rate") * _fp32_flops(d.device) * share,
+        row_flops=value("gguf", "row_flop_per_sm_clk")
+        * d.device.sm_count
+        * d.device.clock_hz
+        * share,
         tiled_flops=_tiled_flops(d.device) * share,
         tiled_overread=value("gguf", "tiled_overread"),
         sequence_exponent=value("experts", "sequence_exponent"),
