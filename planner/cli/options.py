@@ -30,7 +30,7 @@ QUESTION_OPTIONS: Mapping[str, Asked] = {
     "model": Asked(str, "Catalog name, hub id, config.json, folder or .gguf.", "MODEL", ...),
     "gpu": Asked(str, "Card; 2x3090 for two of them.", "[Nx]NAME", ...),
     "host": Asked(str, "Host profile: memory channels and bus.", "NAME"),
-    "engine": Asked(str, "vllm or llama.cpp.", "NAME[==VER]"),
+    "engine": Asked(str, "vllm, sglang, trtllm or llama.cpp.", "NAME[==VER]"),
     "drafter": Asked(str, "Only this drafter family, or none.", "FAMILY"),
     "drafter_path": Asked(str, "Your own drafter: folder, config or .gguf.", "PATH"),
     "drafter_device": Asked(str, "Where the drafter runs: a GPU name, or cpu.", "NAME"),

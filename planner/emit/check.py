@@ -116,6 +116,10 @@ def _value_problem(option: Option, value: object) -> str | None:
         return None if isinstance(value, bool) else "true or false"
     if option.type == "str":
         return _text_problem(option, value)
+    if option.type == "int_map":
+        pairs = list(value.items()) if isinstance(value, dict) else []
+        whole = all(type(k) is int and type(v) is int for k, v in pairs)
+        return None if pairs and whole else "a mapping of whole numbers"
     if option.type in ("ints", "floats", "triples"):
         return _list_problem(option, value)
     return None if value in option.words else _number_problem(option, value)

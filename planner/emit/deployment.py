@@ -4,8 +4,10 @@ import re
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
+from typing import Any
 
 from planner.emit.names import argument, local_path
+from planner.emit.rules import RuleBook
 from planner.emit.script import command
 from planner.errors import EngineUnsupported
 from planner.search.records import Evaluation, Plan
@@ -20,6 +22,7 @@ _QUANTISED_NAME = re.compile(
 )
 _PARALLEL_DRAFT = re.compile(r"p-?eagle|(?<![a-z])pard(?![a-z])", re.IGNORECASE)
 _BLOCK_FAMILIES = frozenset({"dflash", "dspark"})
+_BLOCK_VARIANT = re.compile(r"dflash-?2|xpress|lilicorr|domino|dfly", re.IGNORECASE)
 _MAX_ARM_DRAFT_LEN = 16
 _TEMPLATE = "template"
 _SUBFOLDER = re.compile(r"(?<![\w./-])([\w.-]+)/")
@@ -41,6 +44,8 @@ class Drafter:
     core_bits: float = 16.0
     parallel: bool = False
     """P-EAGLE or PARD, which draft all tokens in one pass."""
+    variant: str = ""
+    """Descendant of DFlash that an engine must know by itself: dflash2, xpress, lilicorr, ..."""
 
     @property
     def on_hub(self) -> bool:
@@ -155,6 +160,7 @@ def _drafter(plan: Plan) -> Drafter | None:
         draft_len_step=int(step) if step else 1,
         core_bits=float(record.get("core_bits") or 16.0),
         parallel=own and (bool(record.get("parallel")) or bool(_PARALLEL_DRAFT.search(name))),
+        variant=_block_variant(chosen.family, name, record),
     )
 
 
@@ -179,6 +185,15 @@ def _checkpoint(drafter_id: str) -> tuple[str, str, bool]:
     return drafter_id, "", False
 
 
+def _block_variant(family: str, name: str, record: dict[str, Any]) -> str:
+    """Which descendant of DFlash it is, from the catalog's note or the checkpoint's name."""
+    if family != "dflash":
+        return ""
+    words = " ".join((*(str(note) for note in record.get("notes") or ()), name))
+    found = _BLOCK_VARIANT.search(words)
+    return found.group(0).lower().replace("-", "") if found else ""
+
+
 def _is_eagle1(family: str, name: str) -> bool:
     """Whether the name is that of a first-generation EAGLE head, which engines load otherwise."""
     lower = name.lower()
@@ -186,16 +201,25 @@ def _is_eagle1(family: str, name: str) -> bool:
     return family == "eagle3" and "eagle" in lower and not newer
 
 
-def require_checkpoint(drafter: Drafter) -> Drafter:
-    """The drafter, when there is something to load.
+def require_loadable(drafter: Drafter, book: RuleBook) -> Drafter:
+    """The drafter, when there is something to load and this engine version can.
 
     Raises:
-        EngineUnsupported: the plan was made with a template whose sizes are assumed.
+        EngineUnsupported: the plan was made with a template whose sizes are assumed, or the
+            engine does not know the variant.
     """
     if drafter.drafter_id == _TEMPLATE:
         raise EngineUnsupported(
             f"no published {drafter.family} drafter is known for this model, so there is nothing "
             "that an engine could load; train one and give --drafter-path, or use --drafter none"
+        )
+    known = book.names.get("block_variant", {})
+    if drafter.variant and drafter.variant not in known:
+        others = f" or one of {', '.join(known)}" if known else ""
+        raise EngineUnsupported(
+            f"{book.engine} {book.version} has no loader for {drafter.variant} drafters, which "
+            f"{drafter.drafter_id} is; use --drafter-path with a plain DFlash checkpoint{others}, "
+            f"or another --drafter [{book.read_at}]"
         )
     return drafter
 

@@ -12,7 +12,7 @@ from planner.emit.deployment import (
     Drafter,
     deployment,
     offloaded,
-    require_checkpoint,
+    require_loadable,
 )
 from planner.emit.headline import headline
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
@@ -53,7 +53,7 @@ class LlamacppEmitter:
         """
         want = deployment(plan)
         if want.draft_len and want.drafter:
-            require_checkpoint(want.drafter)
+            require_loadable(want.drafter, self.rules)
         argv = self.argv(plan, want, want.draft_len)
         arms, skipped = arms_of(lambda n: self.argv(plan, want, n), want.arm_draft_lens)
         fetch = self._downloads(plan, want)

@@ -31,7 +31,7 @@ class EngineVersion:
     """The one engine version whose rules an emitter follows."""
 
     engine: str
-    """Planner's engine name: vllm or llama.cpp (sglang, trtllm later)."""
+    """Planner's engine name: vllm, sglang, trtllm or llama.cpp."""
     version: str
     rules_read_at: str
     """Which source the rules were read in."""

@@ -7,14 +7,27 @@ from planner.emit.check import nearest
 from planner.emit.records import Emitter
 from planner.errors import EngineUnsupported
 
-SUPPORTED: dict[str, str] = {"vllm": "0.33.0", "llama.cpp": "b11434", "sglang": "0.5.23"}
-"""Engine -> the one version whose rules are known."""
+SUPPORTED: dict[str, str] = {
+    "vllm": "0.33.0",
+    "llama.cpp": "b11434",
+    "sglang": "0.5.23",
+    "trtllm": "0004396720",
+}
+"""Engine -> the one version, or commit, whose rules are known."""
 _CLASSES = {
     "vllm": ("vllm", "VllmEmitter"),
     "llama.cpp": ("llamacpp", "LlamacppEmitter"),
     "sglang": ("sglang", "SglangEmitter"),
+    "trtllm": ("trtllm", "TrtllmEmitter"),
 }
-_OTHER_SPELLINGS = {"llamacpp": "llama.cpp", "llama-cpp": "llama.cpp", "llama_cpp": "llama.cpp"}
+_OTHER_SPELLINGS = {
+    "llamacpp": "llama.cpp",
+    "llama-cpp": "llama.cpp",
+    "llama_cpp": "llama.cpp",
+    "tensorrt-llm": "trtllm",
+    "tensorrt_llm": "trtllm",
+    "trt-llm": "trtllm",
+}
 
 
 def emitter_for(engine: str) -> Emitter:

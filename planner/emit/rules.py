@@ -7,7 +7,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 _RULES_DIR = Path(__file__).parent / "data" / "rules"
 
-ValueType = Literal["int", "float", "str", "bool", "ints", "floats", "triples", "layers"]
+ValueType = Literal["int", "float", "str", "bool", "ints", "floats", "triples", "layers", "int_map"]
 
 
 class _Record(BaseModel):
@@ -19,7 +19,8 @@ class Option(_Record):
     """One setting that the engine knows, with the values it takes."""
 
     type: ValueType
-    """`triples` are batch ranges [first, last, K]; `layers` a count or one of `words`."""
+    """`triples` are batch ranges [first, last, K]; `layers` a count or one of `words`; `int_map`
+    maps whole numbers to whole numbers."""
     min: float | None = None
     above: float | None = None
     """Exclusive lower bound."""

@@ -19,7 +19,7 @@ from planner.emit.deployment import (
     hub_downloads,
     is_gguf,
     offloaded,
-    require_checkpoint,
+    require_loadable,
 )
 from planner.emit.headline import headline
 from planner.emit.names import one_line
@@ -59,7 +59,7 @@ class SglangEmitter:
         """
         want = deployment(plan)
         if want.draft_len and want.drafter:
-            require_checkpoint(want.drafter)
+            require_loadable(want.drafter, self.rules)
         steps = self._schedule(want)
         config = self.config(plan, want, want.draft_len, steps)
         staged = "pp-size" in config and want.drafter and want.drafter.family in _STAGED

@@ -20,7 +20,7 @@ from planner.emit.deployment import (
     hub_downloads,
     is_gguf,
     offloaded,
-    require_checkpoint,
+    require_loadable,
 )
 from planner.emit.headline import headline
 from planner.emit.names import one_line
@@ -72,7 +72,7 @@ class VllmEmitter:
         """
         want = deployment(plan)
         if want.draft_len and want.drafter:
-            require_checkpoint(want.drafter)
+            require_loadable(want.drafter, self.rules)
         steps = want.schedule if want.draft_len else ()
         active = steps if len({step.draft_len for step in steps}) > 1 else ()
         config = self.config(plan, want, Choice(want.draft_len, active))

@@ -13,7 +13,7 @@ class Question:
     """GPU name, with a count in front where there are several: `2x3090`."""
     host: str | None = None
     engine: str | None = None
-    """vllm or llama.cpp, with an optional `==VERSION`."""
+    """vllm, sglang, trtllm or llama.cpp, with an optional `==VERSION`."""
     drafter: str | None = None
     """Drafter family, or `none`."""
     drafter_path: str | None = None

@@ -354,7 +354,12 @@ def _inputs(s: Situation) -> PlanInputs:
     )
 
 
-DEFAULT_VERSIONS = {"vllm": "0.33.0", "llama.cpp": "b11434", "sglang": "0.5.23"}
+DEFAULT_VERSIONS = {
+    "vllm": "0.33.0",
+    "llama.cpp": "b11434",
+    "sglang": "0.5.23",
+    "trtllm": "0004396720",
+}
 """Engine versions whose kernel rules and config rules were read."""
 
 

@@ -34,7 +34,7 @@ def emit(engine: str, family: str, draft_len: int) -> Emission:
 @pytest.mark.parametrize("engine", ENGINES)
 @pytest.mark.parametrize("family", sorted(build.DRAFTERS))
 def test_files_and_launch(engine: str, family: str) -> None:
-    emission = emit(engine, family, 3)
+    emission = emit(engine, family, 7)
     names = [file.name for file in emission.files]
     assert names[0] == "launch.sh"
     assert names[2] == "schedule.json"
@@ -44,7 +44,7 @@ def test_files_and_launch(engine: str, family: str) -> None:
     launch = emission.launch
     assert launch.ready_url.startswith("http://127.0.0.1:")
     assert launch.metrics_url.endswith("/metrics")
-    assert {"off", "draft_len=3"} <= set(launch.arms)
+    assert {"off", "draft_len=7"} <= set(launch.arms)
     assert len({argv[0] for argv in launch.arms.values()} | {launch.argv[0]}) == 1
     assert all(isinstance(item, str) and item for argv in launch.arms.values() for item in argv)
 
