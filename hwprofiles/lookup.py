@@ -206,15 +206,21 @@ def _read_one(text: str) -> GpuMatch:
         if _asked(text, spelled.tokens) and not _find_key("gpu_keys", spelled.tokens):
             continue
         key = _gpu_key(spelled)
-        if key is None and spelled.tokens and spelled.tokens[0].isdigit() and spelled.count is None:
-            key = _find_key("gpu_keys", spelled.tokens[1:])
-            spelled = _checked(text, replace(spelled, count=int(spelled.tokens[0])))
+        if key is None and len(spelled.tokens) > 1 and spelled.count is None:
+            first, rest = spelled.tokens[0], spelled.tokens[1:]
+            key = _find_key("gpu_keys", rest) if first.isdigit() else None
+            spelled = spelled if key is None else replace(spelled, count=int(first))
         if key is None:
             continue
+        _checked(text, spelled)
         if key == " ".join(spelled.full_tokens) and spelled.full_tokens != spelled.tokens:
             spelled = replace(spelled, memory_gb=None)
         power, count = whole.power_limit_w, spelled.count or whole.count
         return _chosen(text, key, replace(spelled, power_limit_w=power, count=count))
+    if isinstance(_cached_host(text), HostMatch):
+        raise _NoMatchError(
+            f"{_quoted(text)} names a processor; give the GPU here and the processor with --host"
+        )
     raise _NoMatchError(_suggest(text, whole.tokens))
 
 

@@ -109,7 +109,7 @@ def _unknown(text: str) -> str:
         for match in difflib.get_close_matches(key, names, n=4, cutoff=0.6):
             if names[match] not in near:
                 near.append(names[match])
-    hint = f"; did you mean {', '.join(near[:4])}?" if near else ""
+    hint = f"; did you mean {', '.join(near[:4])}?" if near else "."
     shown = ascii(text.strip())[1:-1][:80]
     return (
         f"no model named {shown} in the catalog{hint} Give a catalog name, a path to a config.json,"

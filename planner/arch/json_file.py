@@ -44,7 +44,7 @@ def parse_json_object(data: bytes, where: str) -> dict[str, Any]:
     except RecursionError:
         raise InputError(f"{where} is nested too deep to be a model config") from None
     except ValueError as error:
-        text = ascii(str(error))[1:121]
+        text = ascii(str(error))[1:-1][:120]
         raise InputError(f"{where} is not valid JSON ({text}); fetch the file again") from None
     if not isinstance(found, dict):
         raise InputError(f"{where} holds a {type(found).__name__}, expected a JSON object")

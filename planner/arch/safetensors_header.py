@@ -96,4 +96,4 @@ def _broken(path: Path, name: str) -> InputError:
 
 
 def _shown(name: str) -> str:
-    return ascii(name)[1:81]
+    return ascii(name)[1:-1][:80]

@@ -9,6 +9,8 @@ from planner.drafters.records import FAMILIES
 from planner.errors import InputError
 from planner.search.question import Question
 
+MOST_TOKENS_PER_ROUND = 64
+"""The longest draft of the search and the bonus token."""
 MOST_CELLS = 16_384
 """Batches times contexts of one search: beyond, its arrays would take gigabytes."""
 
@@ -34,12 +36,17 @@ def _ranges(question: Question) -> Iterator[str]:
         ("--concurrency", question.concurrency, 1),
         ("--tp", question.tp, 1),
         ("--tile-rows", question.tile_rows, 1),
-        ("--tokens-per-round", question.tokens_per_round, 1),
         ("--temperature", question.temperature, 0),
     )
     for option, value, floor in floors:
         if value is not None and not floor <= value < math.inf:
             yield f"{option} is {value:g}; give a number from {floor}"
+    told = question.tokens_per_round
+    if told is not None and not 1 <= told <= MOST_TOKENS_PER_ROUND:
+        yield (
+            f"--tokens-per-round is {told:g}; a round of at most {MOST_TOKENS_PER_ROUND - 1} draft "
+            f"tokens and the bonus token yields 1 to {MOST_TOKENS_PER_ROUND}"
+        )
     for option, value in (("--qps", question.qps), ("--power-limit", question.power_limit_w)):
         if value is not None and not 0 < value < math.inf:
             yield f"{option} is {value:g}; give a number above 0"

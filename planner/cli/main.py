@@ -60,6 +60,7 @@ def main() -> None:
     before_verb = takewhile(lambda word: word.startswith("-"), arguments)
     verbose = any(word in {"-v", "--verbose"} for word in before_verb)
     sys.excepthook = _report_bug_verbosely if verbose else _report_bug
+    _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
         _never_fail_to_encode(stream)
     try:
@@ -168,6 +169,13 @@ def _report_bug_verbosely(
 ) -> None:
     traceback.print_exception(kind, error, trace)
     _report_bug(kind, error, trace)
+
+
+def _open_closed_streams() -> None:
+    """A caller may start us with closed streams (`>&-`); what goes there is not wanted."""
+    for name, mode in (("stdin", "r"), ("stdout", "w"), ("stderr", "w")):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_RDWR), mode, encoding="utf-8"))
 
 
 def _never_fail_to_encode(stream: TextIO) -> None:

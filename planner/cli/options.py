@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple
 
 import typer
@@ -68,9 +68,9 @@ def with_question_options(
     """
     own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
 
-    def command(**typed: object) -> None:
+    def command(**typed: Any) -> None:
         asked = {name: typed.pop(name) for name in QUESTION_OPTIONS}
-        run(asked, **typed)
+        run({n: v if n in several else _once(n, v) for n, v in asked.items()}, **typed)
 
     shared = [_parameter(name, asked, name in several) for name, asked in QUESTION_OPTIONS.items()]
     command.__doc__ = run.__doc__
@@ -78,8 +78,21 @@ def with_question_options(
     return command
 
 
+def _once(name: str, values: Sequence[object] | None) -> object:
+    """The value of an option that may be given once; a second one would be lost in silence."""
+    if not values:
+        return None
+    if len(values) > 1:
+        shown = " and ".join(str(value)[:60] for value in values[:2])
+        raise InputError(
+            f"--{name.replace('_', '-')} was given {len(values)} times ({shown}); give it once"
+        )
+    return values[0]
+
+
 def _parameter(name: str, asked: Asked, several: bool) -> inspect.Parameter:
-    kind: Any = list[str] if several else asked.kind
+    # Every option is read as a list, so that a repetition is seen instead of the last one winning.
+    kind: Any = list[asked.kind]  # type: ignore[name-defined]
     if asked.default is None:
         kind |= None
     option = typer.Option(
@@ -90,9 +103,16 @@ def _parameter(name: str, asked: Asked, several: bool) -> inspect.Parameter:
     return inspect.Parameter(
         name,
         inspect.Parameter.KEYWORD_ONLY,
-        default=inspect.Parameter.empty if asked.default is ... else asked.default,
+        default=_default(asked.default),
         annotation=Annotated[kind, option],
     )
+
+
+def _default(value: object) -> object:
+    """What typer is told: nothing where the option must be given, else a list."""
+    if value is ...:
+        return inspect.Parameter.empty
+    return None if value is None else [value]
 
 
 def question_from(typed: Mapping[str, Any]) -> Question:
@@ -124,14 +144,19 @@ def count(option: str, text: str) -> int:
 
 
 def counts(option: str, text: str) -> tuple[int, ...]:
-    """Positive whole numbers between commas, without repetitions, K standing for 1024."""
+    """Positive whole numbers between commas, without repetitions; K and M are 1024 and its square.
+
+    Raises:
+        InputError: it does not read as such.
+    """
+    units = {"": 1, "k": 1024, "m": 1024**2}
     matches = [
-        re.fullmatch(r"\s*(\d{1,12})\s*([kK]?)\s*", part, re.ASCII) for part in text.split(",")
+        re.fullmatch(r"\s*(\d{1,12})\s*([kKmM]?)\s*", part, re.ASCII) for part in text.split(",")
     ]
-    values = [int(one[1]) * (1024 if one[2] else 1) if one else 0 for one in matches]
+    values = [int(one[1]) * units[one[2].lower()] if one else 0 for one in matches]
     if min(values) < 1:
         raise InputError(
-            f"{option} takes whole numbers from 1, K standing for 1024, and got {text!r}; "
+            f"{option} takes whole numbers from 1, K standing for 1024, and got {text[:60]!r}; "
             f"write for example {option} 4 or {option} 4K"
         )
     return tuple(dict.fromkeys(values))

@@ -1,14 +1,15 @@
 """Writes an output folder whole or not at all.
 
 Everything is written into a hidden sibling folder, flushed to disk, and renamed into place; an
-error or Ctrl-C leaves the old folder, or none.
+error or Ctrl-C leaves the old folder, or none. A folder that cannot be renamed, such as a mount
+point, is filled instead, its files moved in after all of them were written.
 """
 
 import json
 import os
 import secrets
 import shutil
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from planner.emit.records import Emission, EmittedFile
@@ -46,7 +47,10 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
         target = folder.expanduser().resolve()
         kept = _entries_to_keep(target, force=force)
         target.parent.mkdir(parents=True, exist_ok=True)
-        _replace(target, files, kept)
+        if _stays(target):
+            _fill(target, files, kept)
+        else:
+            _replace(target, files, kept)
     except (OSError, ValueError, UnicodeError) as error:
         if isinstance(error, InputError):
             raise
@@ -105,6 +109,46 @@ def _earlier_files(path: Path) -> frozenset[str] | None:
     named = record.get("files")
     names = named if isinstance(named, list) else []
     return frozenset({PLAN_FILE, *(name for name in names if isinstance(name, str))})
+
+
+def _stays(target: Path) -> bool:
+    """Whether the folder itself cannot be renamed: a mount point, or one in a folder of others."""
+    return target.exists() and (target.is_mount() or not os.access(target.parent, os.W_OK))
+
+
+def _fill(target: Path, files: Sequence[EmittedFile], kept: tuple[str, ...]) -> None:
+    """Put the files into a folder that has to stay, all of them or none."""
+    mark = secrets.token_hex(6)
+    fresh, old = target / f".{mark}.new", target / f".{mark}.old"
+    earlier = [entry.name for entry in target.iterdir() if entry.name not in kept]
+    try:
+        fresh.mkdir()
+        old.mkdir()
+        for file in files:
+            _write_file(fresh / file.name, file)
+        for name in earlier:
+            (target / name).rename(old / name)
+        for file in files:
+            (fresh / file.name).replace(target / file.name)
+    except BaseException:
+        _unfill(target, files, old, earlier)
+        raise
+    else:
+        _sync_folder(target)
+    finally:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(old, ignore_errors=True)
+
+
+def _unfill(target: Path, files: Iterable[EmittedFile], old: Path, earlier: list[str]) -> None:
+    if not old.is_dir():
+        return
+    moved = [name for name in earlier if (old / name).exists()]
+    if len(moved) == len(earlier):  # only then can any of the new files be in place
+        for file in files:
+            (target / file.name).unlink(missing_ok=True)
+    for name in moved:
+        (old / name).rename(target / name)
 
 
 def _replace(target: Path, files: Iterable[EmittedFile], kept: tuple[str, ...]) -> None:

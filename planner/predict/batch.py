@@ -19,7 +19,14 @@ from planner.cost.round import Point, RoundCost, round_cost, speedup
 from planner.cost.smooth import Floats, stack, take
 from planner.cost.tiles import charges_at
 from planner.predict import operations
-from planner.predict.prepare import Expectation, Setup, circumstance, expectation, setup
+from planner.predict.prepare import (
+    Expectation,
+    Setup,
+    circumstance,
+    expectation,
+    line_doubts,
+    setup,
+)
 from planner.predict.scenario import Scenario, scenario
 
 Line = Mapping[str, Any]
@@ -187,5 +194,5 @@ def _answer(
         "sure": off or seen.low > 1.0 or seen.high < 1.0,
         "provenance": weakest([found.kind, expected.kind]),
         "reasons": list(found.reasons),
-        "warnings": [*asked.warnings, *found.warnings],
+        "warnings": [*asked.warnings, *line_doubts(found, asked), *found.warnings],
     }

@@ -17,6 +17,7 @@ from planner.drafters.records import DrafterSpec, DraftWork
 from planner.drafters.registry import family_of, work_of
 from planner.drafters.select import drafters_for
 from planner.predict.scenario import Scenario, SetupKey
+from planner.search.doubts import context_doubts, limit_doubts
 from planner.search.setup import (
     Machine,
     Placement,
@@ -178,7 +179,11 @@ def _setup(key: SetupKey) -> Setup:
     d = placement.deployment
     work = work_of(spec) if spec else NO_WORK
     tiles, notes = deployment_tiles(d)
-    warnings = [*target.assumptions, *machine.notes, *notes]
+    limit = limit_doubts(d.device, power_limit_w=key.wanted.power_limit_w)
+    warnings = [*target.assumptions, *machine.notes, *limit, *notes]
+    if spec and key.drafter_id and "not in the catalog" in " ".join(spec.notes):
+        name = ascii(key.drafter_id)[1:-1][:80]
+        warnings.append(f"drafter {name} is not in the catalog: its family's usual sizes are used")
     if has_unknown_cache(d.arch):
         warnings.append("no rule is known for part of this model's cache: memory is a lower bound")
     return Setup(
@@ -260,6 +265,20 @@ def expectation(spec: DrafterSpec | None, target: str, s: Scenario) -> Expectati
         share = min(1.0, (told - 1.0) / max(1, s.draft_len))
         tokens = 1.0 + (told - 1.0) / max(share, 1e-3)
     return Expectation(tokens, share, drafted, 0.0, "measured")
+
+
+def line_doubts(found: Setup, s: Scenario) -> tuple[str, ...]:
+    """What to know of one line's own numbers before trusting its answer."""
+    doubts = context_doubts(found.deployment.arch, s.context_len)
+    if s.workload is not None and s.draft_len:
+        doubts += _workload(s.workload).assumptions
+    if s.tokens_per_round is not None and s.tokens_per_round > s.draft_len + 1:
+        most = s.draft_len + 1
+        doubts += (
+            f"tokens_per_round {s.tokens_per_round:g} is more than a round of {most} tokens can "
+            "yield; it is used as stated",
+        )
+    return doubts
 
 
 def circumstance(found: Setup, s: Scenario) -> Circumstance:

@@ -167,13 +167,16 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
     family = _family(line)
     if tree is not None:
         draft_len = tree.depth
+    warnings = [f"unknown field {k!r} ignored" for k in _unknown(line)]
     if draft_len is None:
         draft_len = 0 if family == "none" else 3
+    elif draft_len and family == "none":
+        warnings.append("no drafter is named: the plain decode step is priced")
     if family == "none" or draft_len == 0:
         family, draft_len, tree = "none", 0, None
     batch = integer(line, "batch", 1)
     context = integer(line, "context_len", DEFAULT_CONTEXT)
-    told = number(line, "tokens_per_round", None, 0.0)
+    told = number(line, "tokens_per_round", None, 1.0)
     share = number(line, "draft_share", None, 0.0)
     if share is not None and share > 1.0:
         raise InputError(f"draft_share {share:g} must lie in 0..1")
@@ -188,7 +191,6 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
         text(line, "drafter_id", "") or None,
         _wanted(line),
     )
-    unknown = sorted(str(k)[:40] for k in line.keys() - KNOWN)
     return Scenario(
         setup=key,
         draft_len=draft_len,
@@ -202,8 +204,12 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
         tokens_per_round=told,
         draft_share=share,
         positions=_positions(line),
-        warnings=tuple(f"unknown field {k!r} ignored" for k in unknown),
+        warnings=tuple(warnings),
     )
+
+
+def _unknown(line: Mapping[str, Any]) -> list[str]:
+    return sorted(str(k)[:40] for k in line.keys() - KNOWN)
 
 
 @lru_cache(maxsize=16384)

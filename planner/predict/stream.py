@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import BinaryIO, TextIO
 
 from planner.predict.batch import answer_lines
@@ -35,22 +36,29 @@ def _batches(source: BinaryIO) -> Iterator[list[bytes]]:
         yield [rest]
 
 
+@dataclass(frozen=True, slots=True)
+class _Unreadable:
+    """A line that is no JSON."""
+
+    why: str
+
+
 def _parse(raw: bytes) -> object:
     if len(raw) > MAX_LINE_BYTES:
-        return f"line longer than {MAX_LINE_BYTES} bytes"
+        return _Unreadable(f"line longer than {MAX_LINE_BYTES} bytes")
     try:
         return json.loads(raw)
     except (ValueError, RecursionError) as error:
-        return f"not JSON: {str(error)[:120]}"
+        return _Unreadable(f"not JSON: {str(error)[:120]}")
 
 
 def predict_stream(source: BinaryIO, sink: TextIO) -> None:
     """Answers every line of `source` on `sink`, flushed batch by batch."""
     for lines in _batches(source):
         parsed = [_parse(raw) for raw in lines if raw.strip()]
-        answers = answer_lines([p if not isinstance(p, str) else None for p in parsed])
+        answers = answer_lines([None if isinstance(p, _Unreadable) else p for p in parsed])
         for given, answer in zip(parsed, answers, strict=True):
-            if isinstance(given, str):
-                answer = {"id": None, "error": given}  # noqa: PLW2901 - replaces a placeholder
+            if isinstance(given, _Unreadable):
+                answer = {"id": None, "error": given.why}  # noqa: PLW2901 - replaces a placeholder
             sink.write(json.dumps(answer) + "\n")
         sink.flush()

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from hwprofiles.errors import InputError
 from planner import __version__
 from planner.arch.records import WeightFormat
 from planner.cost.deployment import Deployment, Offload
@@ -15,6 +14,7 @@ from planner.drafters.registry import family_of, work_of
 from planner.errors import NoFeasiblePlan
 from planner.search.candidates import Acceptance, drafters, formats, grid_of
 from planner.search.change import Choice, what_would_change
+from planner.search.doubts import doubts, refuse_misfits, refuse_unknown, refuse_unmodelled
 from planner.search.evaluate import (
     Drafted,
     Grid,
@@ -75,23 +75,6 @@ class Searched:
     points: int
 
 
-def _check(question: Question) -> None:
-    if question.calibration not in (None, "none"):
-        raise InputError(
-            f"--calibration {question.calibration}: this version reads no calibration files; "
-            "use --calibration none"
-        )
-    if question.qps is not None:
-        raise InputError("--qps needs a load model that this version lacks; state --concurrency")
-    if question.drafter_device is not None:
-        raise InputError(
-            f"--drafter-device {question.drafter_device}: a drafter on another device is not "
-            "modelled by this version; leave it out"
-        )
-    if question.tile_rows < 1:
-        raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
-
-
 def _wanted(question: Question, batch: int, context: int) -> Wanted:
     return Wanted(
         tp=question.tp,
@@ -109,10 +92,12 @@ def situation(question: Question) -> Situation:
     Raises:
         NoFeasiblePlan: no format fits the stated machine at the stated batch and context.
     """
-    _check(question)
+    refuse_unmodelled(question)
+    refuse_unknown(question)
     machine = machine_of(question.gpu, question.host)
     machine = replace(machine, count=machine.count or 1)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
+    refuse_misfits(question, target.arch, machine)
     stated = engine_of(question.engine)
     engine = stated or (default_engine(target, machine.device, question.offload), None)
     grid, batch, context = grid_of(question, target.arch)
@@ -371,7 +356,9 @@ def _drafter(spec: DrafterSpec | None) -> dict[str, Any] | None:
 
 
 def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
-    found = [*s.machine.notes, *d.arch.warnings, *s.tried]
+    context = s.grid.contexts[s.headline[1]]
+    stated = doubts(s.question, d.arch, s.machine, s.workload, context)
+    found = [*s.machine.notes, *stated, *d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")
     return tuple(dict.fromkeys(found))

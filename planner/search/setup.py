@@ -62,8 +62,10 @@ def engine_of(text: str | None) -> tuple[str, str | None] | None:
     """(engine, version or None) of `NAME[==VER]` or free text; None where nothing is said."""
     if text is None or not text.strip():
         return None
-    name, _, version = text.strip().partition("==")
+    name, pinned, version = text.strip().partition("==")
     key = name.strip().lower()
+    if pinned and not version.strip():
+        raise InputError(f"engine {text!r} ends in == without a version; drop == or add one")
     if key in ENGINE_NAMES:
         return ENGINE_NAMES[key], version.strip() or None
     for word, engine in ENGINE_NAMES.items():
@@ -88,8 +90,8 @@ def target_of(
     if weights is None:
         raise InputError(f"{arch.name}: no weight format could be read")
     assumptions = [*said.assumptions, *arch.assumptions]
-    if quant and said.weight is None and own is None:
-        assumptions.append(f"weight format {quant!r} not understood: bf16 assumed")
+    if quant and said.weight is None and said.kv_dtype is None:
+        assumptions.append(f"weight format {quant[:60]!r} not understood: {weights.name} assumed")
     cache = kv_dtype_name(kv_dtype) if kv_dtype else said.kv_dtype
     if kv_dtype and cache is None:
         raise InputError(f"unknown KV cache type {kv_dtype!r}; e.g. bf16, fp8, q8_0, q4_0")
@@ -232,7 +234,8 @@ def gpu_counts(machine: Machine, wanted: Wanted) -> tuple[int, ...]:
     """Numbers of GPUs to try, smallest first; the stated one alone where there is one."""
     stated = wanted.num_gpus or machine.count
     if stated is None and wanted.offload is None:
-        return tuple(n for n in GPU_COUNTS if n >= (wanted.tp or 1))
+        tp = wanted.tp or 1
+        return tuple(tp * n for n in GPU_COUNTS if tp * n <= max(tp, GPU_COUNTS[-1]))
     return (stated or max(1, wanted.tp or 1),)
 
 

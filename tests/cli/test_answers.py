@@ -114,6 +114,15 @@ def test_a_table_that_cannot_be_written_fails_outside(tmp_path: Path) -> None:
             InputError,
             "/no/such/file",
         ),
+        ((*QWEN, "--quant", "Q9"), InputError, "'Q9' names no known weight format"),
+        ((*QWEN, "--host", "nosuchhost"), InputError, "nosuchhost"),
+        ((*QWEN, "--engine", "vllm=="), InputError, "without a version"),
+        ((*QWEN, "--offload", "layers=999"), InputError, "36 layers"),
+        ((*QWEN, "--offload", "experts=2"), InputError, "dense"),
+        ((*QWEN, "--tokens-per-round", "65"), InputError, "1 to 64"),
+        ((*QWEN, "--batch", "1", "--batch", "4"), InputError, "given 2 times (1 and 4)"),
+        (("--model", "Qwen3-8B", "--gpu", "3x4090", "--tp", "3"), InputError, "32 attention"),
+        (("--model", "Qwen3-8B", "--gpu", "3x4090", "--tp", "2"), InputError, "3 GPUs"),
     ],
 )
 def test_what_cannot_be_answered_names_its_values(
@@ -123,6 +132,28 @@ def test_what_cannot_be_answered_names_its_values(
         cli.run(["recommend", *arguments])
     assert named in str(refusal.value)
     assert not isinstance(refusal.value, EngineUnsupported)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (("--workload", "zzz"), "workload 'zzz' is not recognised"),
+        (("--power-limit", "9999"), "above the 450 W"),
+        (("--max-vram", "100G"), "above the 24564 MiB"),
+        (("--tokens-per-round", "3"), "name the one it was measured with"),
+        (("--context", "64K", "--quant", "w4a16"), "past the 40960 positions"),
+    ],
+)
+def test_what_the_facts_contradict_is_said(
+    arguments: tuple[str, ...], said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cli.run(["recommend", *QWEN, *arguments, "--json"]) == 0
+    assert any(said in warning for warning in json.loads(capsys.readouterr().out)["warnings"])
+
+
+def test_explain_takes_one_card() -> None:
+    with pytest.raises(InputError, match="--gpu was given 2 times"):
+        cli.run(["explain", *QWEN, "--gpu", "3090"])
 
 
 @pytest.mark.parametrize(

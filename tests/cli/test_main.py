@@ -114,6 +114,21 @@ def test_output_into_a_closed_pipe_is_quiet() -> None:
     assert (ended.returncode, ended.stderr) == (0, b"")
 
 
+@pytest.mark.skipif(os.name != "posix", reason="a POSIX shell")
+@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+def test_closed_streams_are_no_bug(closed: str) -> None:
+    start = f"{RAISING.replace('    raise {error}', '    print(1)')}\n"
+    start += "from planner.cli.main import main\nmain()"
+    ended = subprocess.run(
+        ["sh", "-c", f'"$@" {closed}', "sh", sys.executable, "-c", start, "recommend"],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        timeout=60,
+        check=False,
+    )
+    assert (ended.returncode, ended.stderr) == (0, b"")
+
+
 def test_a_name_that_the_terminal_cannot_encode_is_escaped() -> None:
     code = RAISING.format(error=r"InputError('mod\u00e8le')")
     ended = planner("recommend", code=code, PYTHONIOENCODING="ascii")

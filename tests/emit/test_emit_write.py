@@ -3,6 +3,7 @@
 import json
 import stat
 from pathlib import Path
+from typing import Any
 
 import emit_plans as build
 import pytest
@@ -145,3 +146,50 @@ def test_a_linked_folder_is_followed(tmp_path: Path) -> None:
     write_out(tmp_path / "link", build.plan(), emission())
     assert (tmp_path / "link").is_symlink()
     assert json.loads((tmp_path / "real" / "plan.json").read_text())["schema_version"] == 1
+
+
+@pytest.fixture
+def staying(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every existing folder is a mount point, as a volume of a container is."""
+    monkeypatch.setattr(Path, "is_mount", lambda path: path.is_dir())
+
+
+@pytest.mark.usefixtures("staying")
+def test_a_mount_point_is_filled(tmp_path: Path) -> None:
+    write_out(tmp_path, build.plan(), emission("engine.yaml"))
+    (tmp_path / "mine.txt").write_text("precious")
+    before = tmp_path.stat().st_ino
+    write_out(tmp_path, build.plan(), emission("other.yaml"), force=True)
+    assert names(tmp_path) == ["launch.sh", "mine.txt", "other.yaml", "plan.json"]
+    assert tmp_path.stat().st_ino == before
+
+
+@pytest.mark.usefixtures("staying")
+@pytest.mark.parametrize("broken_call", range(1, 8))
+def test_a_failure_while_filling_is_undone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken_call: int
+) -> None:
+    """Moves: three old files aside, three new ones in; each may be the one that fails."""
+    write_out(tmp_path, build.plan(), emission("engine.yaml"))
+    (tmp_path / "mine.txt").write_text("precious")
+    before = {p.name: p.read_text() for p in tmp_path.iterdir()}
+    calls: list[Path] = []
+    for method in ("rename", "replace"):
+        real = getattr(Path, method)
+
+        def move(self: Path, target: Path, real: Any = real) -> Path:
+            calls.append(self)
+            if len(calls) == broken_call:
+                raise KeyboardInterrupt
+            moved: Path = real(self, target)
+            return moved
+
+        monkeypatch.setattr(Path, method, move)
+    new = emission("other.yaml")
+    if broken_call == 7:
+        write_out(tmp_path, build.plan(), new, force=True)
+        assert names(tmp_path) == ["launch.sh", "mine.txt", "other.yaml", "plan.json"]
+        return
+    with pytest.raises(KeyboardInterrupt):
+        write_out(tmp_path, build.plan(), new, force=True)
+    assert {p.name: p.read_text() for p in tmp_path.iterdir()} == before

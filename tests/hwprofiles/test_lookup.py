@@ -280,3 +280,16 @@ def test_host_memory_and_channels_are_read() -> None:
 def test_unknown_host_is_asked(text: str) -> None:
     with pytest.raises(InputError, match="names no known host"):
         find_host(text)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("4091", "did you mean RTX 4090"),
+        ("EPYC 7302P", "names a processor; give the GPU here"),
+        ("0x4090", "number of GPUs must be 1 to 999"),
+    ],
+)
+def test_a_near_miss_says_what_to_write(text: str, said: str) -> None:
+    with pytest.raises(InputError, match=said):
+        find_gpu(text)

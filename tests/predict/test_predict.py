@@ -115,6 +115,7 @@ def test_integral_floats_are_numbers_and_unknown_keys_are_listed() -> None:
         ({"drafter": "medusa"}, "medusa"),
         ({"engine": "abacus"}, "abacus"),
         ({"draft_share": 1.5}, "draft_share"),
+        ({"tokens_per_round": 0.5}, "tokens_per_round"),
         ({"kv_dtype": "fp3"}, "fp3"),
         ({"acceptance": [0.5, 0.9]}, "never rise"),
         ({"model": None}, "model"),
@@ -126,6 +127,33 @@ def test_a_bad_line_names_what_is_wrong(fields: dict[str, object], message: str)
     assert set(answer) == {"id", "error"}
     assert answer["id"] == "a"
     assert message in str(answer["error"])
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"draft_len": 4, "drafter": None}, "no drafter is named"),
+        ({"draft_len": 4, "tokens_per_round": 6}, "more than a round of 5 tokens"),
+        ({"context_len": 131_072}, "past the 40960 positions"),
+        ({"workload": "zzz"}, "'zzz' is not recognised"),
+        ({"drafter_id": "my/own"}, "my/own is not in the catalog"),
+        ({"power_limit_w": 9999}, "above the 450 W"),
+        ({"quant": "Q9"}, "'Q9' not understood: bf16 assumed"),
+    ],
+)
+def test_what_a_line_cannot_mean_is_said(fields: dict[str, object], said: str) -> None:
+    warnings = _one(**{"drafter": "eagle3", **fields})["warnings"]
+    assert any(said in w for w in warnings)  # type: ignore[attr-defined]
+
+
+def test_gpus_of_an_odd_tensor_parallel_size_are_its_multiples() -> None:
+    assert _one(tp=3)["num_gpus_used"] == 3
+
+
+def test_a_line_that_is_json_text_is_no_object() -> None:
+    out = io.StringIO()
+    predict_stream(io.BytesIO(b'"x"\n'), out)
+    assert "must be a JSON object" in json.loads(out.getvalue())["error"]
 
 
 def test_a_line_cannot_make_us_read_a_file(tmp_path: object) -> None:

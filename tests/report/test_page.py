@@ -1,4 +1,5 @@
 import re
+import sys
 from io import StringIO
 
 import pytest
@@ -16,6 +17,11 @@ from planner.report.plain import plain
 from planner.report.screen import screen_text
 from planner.report.verdict import verdict_line
 from planner.search.records import Plan, Rejection, Term
+
+
+class Terminal(StringIO):
+    def isatty(self) -> bool:
+        return True
 
 
 def text_of(answer: Plan) -> str:
@@ -133,6 +139,22 @@ def test_colour_appears_on_a_terminal_only(
         Console(file=plain_shown, force_terminal=True, width=80, no_color=True).print(part)
     assert "\x1b[1;32mYes" in shown.getvalue()
     assert "\x1b[1;32m" not in plain_shown.getvalue()
+
+
+def test_no_color_leaves_no_control_code_on_a_terminal(
+    helpful_plan: Plan, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b" in screen_text(page(helpful_plan))
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in screen_text(page(helpful_plan))
+
+
+def test_a_width_of_zero_is_no_width(helpful_plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "0")
+    assert screen_text(page(helpful_plan)).startswith("Yes: ")
 
 
 def test_a_long_command_is_continued_and_never_cut(helpful_plan: Plan) -> None:

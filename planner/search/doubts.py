@@ -1,0 +1,142 @@
+"""What a question states and the looked-up facts contradict: refused, or said beside the answer."""
+
+from collections.abc import Iterator
+from difflib import get_close_matches
+
+from hwprofiles.device import Device
+from hwprofiles.errors import InputError
+from hwprofiles.lookup import find_host
+from planner.arch.quant import format_names
+from planner.arch.quant_text import parse_quant
+from planner.arch.records import ModelArch
+from planner.search.question import Question
+from planner.search.setup import Machine, parse_offload
+from planner.workload.records import Workload
+
+
+def refuse_unmodelled(question: Question) -> None:
+    """Refuse what no part of the planner answers yet.
+
+    Raises:
+        InputError: names the option and what to state instead.
+    """
+    if question.calibration not in (None, "none"):
+        raise InputError(
+            f"--calibration {question.calibration}: this version reads no calibration files; "
+            "use --calibration none"
+        )
+    if question.qps is not None:
+        raise InputError("--qps needs a load model that this version lacks; state --concurrency")
+    if question.drafter_device is not None:
+        raise InputError(
+            f"--drafter-device {question.drafter_device}: a drafter on another device is not "
+            "modelled by this version; leave it out"
+        )
+    if question.tile_rows < 1:
+        raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
+
+
+def refuse_unknown(question: Question) -> None:
+    """Refuse names that the free-text readers would only note: a person can correct them.
+
+    Raises:
+        InputError: the weight format or the host is not known.
+    """
+    if question.quant is not None:
+        said = parse_quant(question.quant, question.gpu)
+        if said.weight is None and said.kv_dtype is None:
+            known = {name.lower(): name for name in format_names()}
+            near = get_close_matches(question.quant.lower(), known, n=3, cutoff=0.5)
+            examples = [known[name] for name in near] or ["fp8", "w4a16", "Q4_K_M"]
+            raise InputError(
+                f"--quant {ascii(question.quant)[:60]} names no known weight format; "
+                f"give for example {', '.join(examples)}"
+            )
+    if question.host is not None:
+        find_host(question.host)
+
+
+def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> None:
+    """Refuse counts that this model or these cards cannot have.
+
+    Raises:
+        InputError: names the rule, both values and the next step.
+    """
+    for complaint in (*_misplaced(question, arch), *_unequal(question, arch, machine)):
+        raise InputError(complaint)
+
+
+def _misplaced(question: Question, arch: ModelArch) -> Iterator[str]:
+    if question.offload is None:
+        return
+    kind, count = parse_offload(question.offload)
+    if kind == "experts" and not arch.is_moe:
+        yield (
+            f"--offload {question.offload}: {arch.name} is dense and has no experts; "
+            "use --offload layers=N or auto"
+        )
+    if count is not None and count > arch.num_layers:
+        yield (
+            f"--offload {question.offload}: {arch.name} has {arch.num_layers} layers; "
+            f"give a number up to {arch.num_layers}, or auto"
+        )
+
+
+def _unequal(question: Question, arch: ModelArch, machine: Machine) -> Iterator[str]:
+    ranks, heads = question.tp, arch.main_attention.num_heads
+    if ranks is None or ranks == 1:
+        return
+    if heads % ranks:
+        yield (
+            f"--tp {ranks} does not divide the {heads} attention heads of {arch.name}; "
+            "give a --tp that does"
+        )
+    count = machine.count or 1
+    if count % ranks:
+        yield f"--tp {ranks} does not divide {count} GPUs; give a --tp or a --gpu count that does"
+
+
+def context_doubts(arch: ModelArch, context_len: int) -> tuple[str, ...]:
+    """A context past the positions that the model states."""
+    longest = arch.max_position
+    if longest is None or context_len <= longest:
+        return ()
+    return (
+        f"context {context_len} is past the {longest} positions of {arch.name}: it needs rope "
+        "scaling, and acceptance there is not known",
+    )
+
+
+def limit_doubts(
+    device: Device, *, power_limit_w: float | None = None, max_vram_mib: float | None = None
+) -> tuple[str, ...]:
+    """Limits above what the board has, which limit nothing."""
+    found = []
+    if power_limit_w and device.tdp_w and power_limit_w > device.tdp_w:
+        found.append(
+            f"a power limit of {power_limit_w:g} W is above the {device.tdp_w:g} W of "
+            f"{device.name}: taken as no limit"
+        )
+    if max_vram_mib and max_vram_mib > device.vram_mib:
+        found.append(
+            f"--max-vram {max_vram_mib:g} MiB is above the {device.vram_mib:g} MiB of "
+            f"{device.name}: taken as no limit"
+        )
+    return tuple(found)
+
+
+def doubts(
+    question: Question, arch: ModelArch, machine: Machine, workload: Workload, context_len: int
+) -> tuple[str, ...]:
+    """What the user should know of the question before trusting the answer."""
+    found = [*context_doubts(arch, context_len)]
+    limit = question.power_limit_w or machine.power_limit_w
+    found += limit_doubts(machine.device, power_limit_w=limit, max_vram_mib=question.max_vram_mib)
+    if question.workload is not None:
+        found += workload.assumptions
+    if question.tokens_per_round is not None and not (question.drafter or question.drafter_path):
+        found.append(
+            f"--tokens-per-round {question.tokens_per_round:g} is taken for every drafter at its "
+            "usual D, so the cheapest one wins; name the one it was measured with by --drafter"
+        )
+    return tuple(found)
