@@ -28,6 +28,8 @@ class Facts:
     """Whether the checkpoint's name says that it is quantised already."""
     context_len: int = 0
     """Context that each sequence was promised, tokens."""
+    max_position: int | None = None
+    """Longest context that the target's config states, tokens."""
     num_gpus: int = 1
     schedule_draft_lens: frozenset[int] = frozenset()
     """Every D that the schedule names."""

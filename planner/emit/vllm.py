@@ -79,7 +79,9 @@ class VllmEmitter:
         arms, skipped = self._arms(plan, want)
         argv = ("vllm", "serve", want.model, "--config", "engine.yaml")
         notes = (*_downloads(want), *_remarks(self.rules, plan, want, config), *skipped)
-        head = (*headline(plan, "vllm 0.33.0"), "", "Before the first start:", *_downloads(want))
+        named = common_notes(plan, want, str(config.get("quantization", "")))
+        before = ("", "Before the first start:", *_downloads(want), *named)
+        head = (*headline(plan, "vllm 0.33.0"), *before)
         launch = Launch(
             argv=argv,
             ready_url=f"http://{_HOST}:{_PORT}/health",
@@ -129,6 +131,7 @@ class VllmEmitter:
             ),
             checkpoint_quantised=want.quantised,
             context_len=want.context_len,
+            max_position=plan.inputs.max_position,
             num_gpus=plan.inputs.num_gpus,
         )
         keys = self.rules.method_keys

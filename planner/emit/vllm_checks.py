@@ -311,6 +311,11 @@ def _heterogeneous_vocab(settings: Settings, _facts: Facts) -> str | None:
     return f"{sampling} sampling" if sampling != "greedy" else None
 
 
+def _context_positions(settings: Settings, facts: Facts) -> str | None:
+    asked, most = integer(settings, "max-model-len"), facts.max_position
+    return f"{asked} > {most}" if asked and most and asked > most else None
+
+
 def _draft_context(settings: Settings, _facts: Facts) -> str | None:
     draft, target = integer(settings, _SPEC + "max_model_len"), integer(settings, "max-model-len")
     return f"{draft} > {target}" if draft and target and draft > target else None
@@ -347,6 +352,7 @@ _PREDICATES: dict[str, Callable[[Settings, Facts], str | None]] = {
     "fly": _fly,
     "adaptive": _adaptive,
     "heterogeneous-vocab": _heterogeneous_vocab,
+    "context-positions": _context_positions,
     "draft-context": _draft_context,
     "fp8-online": _fp8_online,
 }

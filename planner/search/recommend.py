@@ -1,14 +1,13 @@
 """The main job: every drafter x D x batch x context x format, and the plan that follows."""
 
-from dataclasses import asdict, dataclass, replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from planner import __version__
 from planner.arch.records import WeightFormat
 from planner.cost.deployment import Deployment, Offload
-from planner.cost.ledger import has_unknown_cache, room
+from planner.cost.ledger import has_unknown_cache, memory, room
 from planner.drafters.records import DrafterSpec
 from planner.drafters.registry import family_of, work_of
 from planner.errors import NoFeasiblePlan
@@ -25,9 +24,10 @@ from planner.search.evaluate import (
     target_grid,
     tile_limit,
 )
+from planner.search.inputs import drafter_record, inputs_of
 from planner.search.present import Index, evaluation, judged, need_bytes, off_cell
 from planner.search.question import Question
-from planner.search.records import Evaluation, Plan, PlanInputs, Rejection, TableCell
+from planner.search.records import Evaluation, Plan, Rejection, TableCell
 from planner.search.setup import (
     Machine,
     Placement,
@@ -43,8 +43,8 @@ from planner.search.terms import provenance_terms
 from planner.workload.parse import parse_workload
 from planner.workload.records import Workload
 
-DRAFT_BUFFER_BYTES = 64 * 2**20
-"""Room left for logits and states of drafted tokens when layers or experts are moved out."""
+USUAL_DRAFT_LEN = 4
+"""D that gets room when layers or experts are moved out for a drafter that states none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,11 +150,9 @@ def _beside(s: Situation, spec: DrafterSpec) -> Deployment:
     if s.question.offload != "auto" or d.offload is None:
         return d
     batch, context = s.grid.batches[s.headline[0]], s.grid.contexts[s.headline[1]]
-    own = spec.kv_bytes_per_token * batch * min(context, spec.window or context)
-    wanted = replace(
-        _wanted(s.question, batch, context),
-        reserve_bytes=(spec.weight_bytes + own) / d.tp + DRAFT_BUFFER_BYTES,
-    )
+    used = memory(d, spec, batch, context, spec.default_draft_len or USUAL_DRAFT_LEN)
+    own = used.drafter_weights + used.drafter_kv + used.draft_buffers
+    wanted = replace(_wanted(s.question, batch, context), reserve_bytes=float(own.max()))
     return place(s.target, s.machine, s.engine, wanted).deployment
 
 
@@ -302,59 +300,6 @@ def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
     return tuple(sorted(best.values(), key=lambda e: -e.speedup))
 
 
-def _inputs(s: Situation) -> PlanInputs:
-    q, d = s.question, s.placement.deployment
-    offload = None
-    if d.offload:
-        kind = "experts" if d.offload.expert_share else "layers"
-        share = d.offload.expert_share or d.offload.layer_share
-        offload = f"{kind}={round(share * d.arch.num_layers)}"
-    version = s.engine[1] or DEFAULT_VERSIONS.get(d.engine, "")
-    return PlanInputs(
-        model=q.model,
-        model_name=d.arch.name,
-        model_source=d.arch.source,
-        gpu=d.device.id,
-        gpu_name=d.device.name,
-        num_gpus=d.num_gpus,
-        host=s.machine.host.name if s.machine.host else None,
-        engine=d.engine,
-        engine_version=version,
-        drafter=q.drafter,
-        batch=s.grid.batches[s.headline[0]],
-        context_len=s.grid.contexts[s.headline[1]],
-        batches=s.grid.batches,
-        contexts=s.grid.contexts,
-        workload=s.workload.name,
-        temperature=q.temperature or 0.0,
-        quant=d.weights.name,
-        kv_dtype=d.kv_dtype,
-        tp=d.tp,
-        offload=offload,
-        power_limit_w=d.power_limit_w,
-        tile_rows=q.tile_rows,
-        max_vram_mib=q.max_vram_mib,
-        calibration=None,
-        seed=q.seed,
-    )
-
-
-DEFAULT_VERSIONS = {
-    "vllm": "0.33.0",
-    "llama.cpp": "b11434",
-    "sglang": "0.5.23",
-    "trtllm": "0004396720",
-}
-"""Engine versions whose kernel rules and config rules were read."""
-
-
-def _drafter(spec: DrafterSpec | None) -> dict[str, Any] | None:
-    """The drafter's record in JSON's own types, so that a saved plan reads back equal."""
-    if spec is None:
-        return None
-    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(spec).items()}
-
-
 def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
     context = s.grid.contexts[s.headline[1]]
     stated = doubts(s.question, d.arch, s.machine, s.workload, context)
@@ -393,7 +338,7 @@ def plan_of(s: Situation) -> Plan:
     chosen = found[0] if found else None
     return Plan(
         planner_version=__version__,
-        inputs=_inputs(s),
+        inputs=inputs_of(s, chosen.deployment if chosen and best is drafted else d),
         verdict=drafted.verdict if drafted else "neutral",
         sure=drafted.sure if drafted else True,
         best=best,
@@ -408,5 +353,5 @@ def plan_of(s: Situation) -> Plan:
         assumptions=tuple(dict.fromkeys(s.target.assumptions)),
         warnings=_warnings(s, d),
         evaluated_points=searched.points,
-        drafter=_drafter(chosen.spec) if chosen and best is drafted else None,
+        drafter=drafter_record(chosen.spec) if chosen and best is drafted else None,
     )

@@ -150,6 +150,8 @@ class PlanInputs(_Record):
     """Batch of the headline answer, sequences over the whole deployment."""
     context_len: int
     """Context of the headline answer, tokens."""
+    max_position: int | None = None
+    """Longest context that the model's own config states, tokens."""
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     workload: str

@@ -224,10 +224,11 @@ def _offloaded(d: Deployment, machine: Machine, wanted: Wanted) -> Deployment:
         return d
     dense, experts, _ = model_bytes(d.arch, d.weights)
     ranks = d.tp * d.layer_split
+    # Engines move whole layers; a part of one would be lost in the command that is written.
+    moved = math.ceil(layers * min(1.0, over * ranks / (experts or dense))) / layers
     if experts:
-        share = min(1.0, over * ranks / experts)
-        return replace(d, offload=Offload(rate, expert_share=share))
-    return replace(d, offload=Offload(rate, layer_share=min(1.0, over * ranks / dense)))
+        return replace(d, offload=Offload(rate, expert_share=moved))
+    return replace(d, offload=Offload(rate, layer_share=moved))
 
 
 def gpu_counts(machine: Machine, wanted: Wanted) -> tuple[int, ...]:

@@ -108,6 +108,7 @@ BROKEN_VLLM: list[tuple[str, dict[str, object], Facts]] = [
         Facts(aux_over_pipeline=True),
     ),
     ("heterogeneous-vocab", {SPEC + "use_heterogeneous_vocab": True}, VLLM_FACTS),
+    ("context-positions", {}, Facts(context_len=4096, max_position=2048)),
     ("draft-context", {SPEC + "max_model_len": 8192}, VLLM_FACTS),
     ("fp8-online", {"quantization": "fp8"}, VLLM_FACTS),
     ("method-keys", {SPEC + "prompt_lookup_min": 2}, VLLM_FACTS),

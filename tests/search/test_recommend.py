@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from planner.errors import InputError, NoFeasiblePlan
+from planner.emit.registry import emitter_for
+from planner.errors import EngineUnsupported, InputError, NoFeasiblePlan
 from planner.search.explain import explain
 from planner.search.question import Question
 from planner.search.recommend import recommend, search, situation
@@ -128,3 +129,23 @@ def test_the_explanation_repeats_the_plan(plan: Plan) -> None:
     parts = {t.name: t.value for t in groups["T_target: one row of each sequence"]}
     total = parts.pop("sum")
     assert sum(float(v) for v in parts.values()) == pytest.approx(total)
+
+
+def test_a_drafter_gets_room_by_moving_whole_layers_more() -> None:
+    """27B in 4 bits leaves a 16 GB card no room: layers move out for the drafter as well."""
+    small = {"model": "Qwen3.8-27B", "gpu": "5060 Ti 16G", "quant": "Q4_K_M", "offload": "auto"}
+    plain, drafted = _ask(**small, drafter="none"), _ask(**small, drafter="mtp")
+    assert drafted.best.family == "mtp"
+    assert drafted.best.ledger.total_mib <= drafted.best.ledger.capacity_mib
+    moved = [int((p.inputs.offload or "=0").partition("=")[2]) for p in (plain, drafted)]
+    assert 0 < moved[0] < moved[1]
+    # What the plan says stays on the host is what its command moves there.
+    each = plain.best.ledger.host_mib / moved[0]
+    assert drafted.best.ledger.host_mib == pytest.approx(each * moved[1])
+
+
+def test_vllm_gets_no_command_past_the_positions_of_the_model() -> None:
+    refused = _ask(context=(65536,), quant="w4a16", engine="vllm", drafter="none")
+    assert refused.inputs.max_position == 40960
+    with pytest.raises(EngineUnsupported, match="65536 > 40960"):
+        emitter_for("vllm").emit(refused)

@@ -1,0 +1,67 @@
+"""The question as the plan records it, with every default made explicit."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from planner.search.records import PlanInputs
+
+if TYPE_CHECKING:
+    from planner.cost.deployment import Deployment
+    from planner.drafters.records import DrafterSpec
+    from planner.search.recommend import Situation
+
+DEFAULT_VERSIONS = {
+    "vllm": "0.33.0",
+    "llama.cpp": "b11434",
+    "sglang": "0.5.23",
+    "trtllm": "0004396720",
+}
+"""Engine versions whose kernel rules and config rules were read."""
+
+
+def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
+    """The question as it was answered: `d` is the deployment of the choice."""
+    q = s.question
+    offload = None
+    if d.offload:
+        kind = "experts" if d.offload.expert_share else "layers"
+        share = d.offload.expert_share or d.offload.layer_share
+        offload = f"{kind}={round(share * d.arch.num_layers)}"
+    version = s.engine[1] or DEFAULT_VERSIONS.get(d.engine, "")
+    return PlanInputs(
+        model=q.model,
+        model_name=d.arch.name,
+        model_source=d.arch.source,
+        gpu=d.device.id,
+        gpu_name=d.device.name,
+        num_gpus=d.num_gpus,
+        host=s.machine.host.name if s.machine.host else None,
+        engine=d.engine,
+        engine_version=version,
+        drafter=q.drafter,
+        batch=s.grid.batches[s.headline[0]],
+        context_len=s.grid.contexts[s.headline[1]],
+        max_position=d.arch.max_position,
+        batches=s.grid.batches,
+        contexts=s.grid.contexts,
+        workload=s.workload.name,
+        temperature=q.temperature or 0.0,
+        quant=d.weights.name,
+        kv_dtype=d.kv_dtype,
+        tp=d.tp,
+        offload=offload,
+        power_limit_w=d.power_limit_w,
+        tile_rows=q.tile_rows,
+        max_vram_mib=q.max_vram_mib,
+        calibration=None,
+        seed=q.seed,
+    )
+
+
+def drafter_record(spec: DrafterSpec | None) -> dict[str, Any] | None:
+    """The drafter's record in JSON's own types, so that a saved plan reads back equal."""
+    if spec is None:
+        return None
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in asdict(spec).items()}
