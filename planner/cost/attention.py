@@ -51,6 +51,12 @@ class AttentionKernel:
     flops_fraction: Num
     smooth: Num
     """Power of the smooth maximum."""
+    single_factor: Num
+    """Factor where one query row is all a KV head serves (MHA at q_len 1): another code path."""
+    row_exponent: Num
+    """Growth of the body with the rows that share a tile, relative to 8 rows."""
+    width_exponent: Num
+    """Growth of the body with the head width past 128."""
     head_tile: Num
     """Rows of the tile at q_len 1."""
     kv_block: Num
@@ -103,6 +109,15 @@ def _staircase(waves: Num, smooth_above: float) -> Floats:
     return np.where(w < smooth_above, np.ceil(w - 1e-9), w)
 
 
+def _shape_factor(kernel: AttentionKernel, work: AttentionWork) -> Floats:
+    """What rows and widths cost beyond bytes, waves and FLOPs."""
+    rows = np.asarray(work.q_len, float) * work.num_heads / work.num_kv_heads
+    shared = np.clip(rows, 2.0, kernel.head_tile) / 8.0
+    width = np.maximum(1.0, np.asarray(work.head_dim, float) / 128.0)
+    factor = np.where(rows <= 1.0, kernel.single_factor, shared**kernel.row_exponent)
+    return np.asarray(factor * width**kernel.width_exponent)
+
+
 def attention_seconds(
     card: Card, kernel: AttentionKernel, work: AttentionWork, *, warm: bool
 ) -> tuple[Floats, Floats]:
@@ -137,6 +152,6 @@ def attention_seconds(
     peak = np.minimum(kernel.flops_fraction * np.asarray(card.issue_flops), card.attention_flops)
     compute = flops / (peak * np.minimum(1.0, ctas / card.sm_count))
     stream = (kv_bytes + queries) / rate + kv_bytes * (np.asarray(work.kv_passes) - 1.0) / l2
-    body = smooth_max(kernel.smooth, stream, wave_time, compute)
+    body = smooth_max(kernel.smooth, stream, wave_time, compute) * _shape_factor(kernel, work)
     merge = np.where(splits > 1, kernel.split_s, 0.0) + splits * np.asarray(kernel.split_each_s)
     return slow * (kernel.floor_s + merge), body

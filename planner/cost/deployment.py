@@ -266,7 +266,7 @@ def _path_id(d: Deployment, group: LayerGroup | None) -> str:
 
 
 def _mixer(d: Deployment, group: LayerGroup | None, layers: int) -> MixerCoefficients:
-    kernel = attention_kernel(_path_id(d, group), d.kv_dtype)
+    kernel = attention_kernel(_path_id(d, group), d.kv_dtype, d.device.compute_capability)
     if group is None or group.attention is None:
         return MixerCoefficients(0.0, 1.0, 1.0, 1.0, 1.0, 1.0, NO_WINDOW, kernel)
     shape = group.attention

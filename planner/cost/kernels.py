@@ -1,6 +1,7 @@
 """Kernel constants by kernel path, engine and number format (data: `data/*_kernels.json`)."""
 
 import json
+from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
 from typing import Any
@@ -26,51 +27,76 @@ def _kv_matches(row: Row, kv_dtype: str) -> bool:
     return bool((row["kv"] == "fp8") == narrow)
 
 
-@lru_cache(maxsize=1024)
-def attention_kernel(path_id: str, kv_dtype: str) -> AttentionKernel:
-    """Constants of a kernel path; the longest matching prefix wins."""
-    best, length = None, -1
-    for row in _rows("attention"):
-        fits = [len(p) for p in row["paths"] if path_id.startswith(p)]
-        if fits and max(fits) > length and _kv_matches(row, kv_dtype):
-            best, length = row, max(fits)
-    if best is None:
+def _prefix(row: Row, path_id: str) -> int:
+    """Length of the longest path prefix of a row that fits; -1 where none does."""
+    return max((len(p) for p in row["paths"] if path_id.startswith(p)), default=-1)
+
+
+@lru_cache(maxsize=4096)
+def attention_kernel(
+    path_id: str, kv_dtype: str, capability: str | None, kernel: str | None = None
+) -> AttentionKernel:
+    """Constants of a kernel path on a card.
+
+    A kernel name as performance tables record it comes first; then the longest path prefix; then
+    constants fitted on a card of the same compute capability before those of all cards.
+    """
+    rows = [r for r in _rows("attention") if _kv_matches(r, kv_dtype)]
+    named = [r for r in rows if kernel in r["kernels"]] if kernel else []
+    fitting = named or [r for r in rows if _prefix(r, path_id) >= 0]
+    if not fitting:
         raise MissingFact(f"no attention constants for kernel path {path_id!r} with {kv_dtype} KV")
+    best = max(
+        (r for r in fitting if not r["capabilities"] or capability in r["capabilities"]),
+        key=lambda r: (_prefix(r, path_id), len(r["capabilities"])),
+    )
     return AttentionKernel(**best["constants"])
 
 
-@lru_cache(maxsize=256)
-def attention_kernel_named(kernel: str, kv_dtype: str) -> AttentionKernel | None:
-    """Constants of a kernel by the name that a performance table records; None when unknown."""
-    for row in _rows("attention"):
-        if kernel in row["kernels"] and _kv_matches(row, kv_dtype):
-            return AttentionKernel(**row["constants"])
-    return None
+@dataclass(frozen=True, slots=True)
+class Library:
+    """Which library's constants are wanted."""
+
+    engine: str
+    dtype: str
+    capability: str | None = None
+    """Compute capability of the card."""
+    kernel: str | None = None
+    """Name as performance tables record it."""
 
 
-def _choose(table: str, engine: str, kernel: str | None, dtype: str) -> Row:
-    rows = [r for r in _rows(table) if r["dtype"] == dtype]
-    if kernel:
-        named = [r for r in rows if kernel in r["kernels"]]
-        named = named or [r for r in rows if any(len(k) > 12 and k in kernel for k in r["kernels"])]
-        own = [r for r in named if engine in r["engines"]]
-        if named:
-            return (own or named)[0]
-    served = [r for r in rows if engine in r["engines"]]
-    if not (served or rows):
+def _part_of(kernel: str, row: Row) -> bool:
+    """Whether a long recorded name contains one of the row's names."""
+    return any(len(name) > 12 and name in kernel for name in row["kernels"])
+
+
+def _choose(table: str, want: Library) -> Row:
+    rows = [r for r in _rows(table) if r["dtype"] == want.dtype]
+    if not rows:
         known = sorted({r["dtype"] for r in _rows(table)})
-        raise MissingFact(f"no {table} constants for {dtype}; known formats: {', '.join(known)}")
-    return (served or rows)[0]
+        raise MissingFact(
+            f"no {table} constants for {want.dtype}; known formats: {', '.join(known)}"
+        )
+    named: list[Row] = []
+    if want.kernel:
+        named = [r for r in rows if want.kernel in r["kernels"]]
+        named = named or [
+            r for r in rows if any(len(k) > 12 and k in want.kernel for k in r["kernels"])
+        ]
+    own = [r for r in named or rows if want.engine in r["engines"]]
+    fitting = own or named or rows
+    here = [r for r in fitting if want.capability in r["capabilities"]]
+    return (here or [r for r in fitting if not r["capabilities"]] or fitting)[0]
 
 
-@lru_cache(maxsize=256)
-def gemm_kernel(engine: str, kernel: str | None, dtype: str) -> GemmKernel:
+@lru_cache(maxsize=1024)
+def gemm_kernel(want: Library) -> GemmKernel:
     """Constants of the GEMM library that an engine uses for a number format."""
-    return GemmKernel(**_choose("gemm", engine, kernel, dtype)["constants"])
+    return GemmKernel(**_choose("gemm", want)["constants"])
 
 
-@lru_cache(maxsize=256)
-def moe_kernel(engine: str, kernel: str | None, dtype: str) -> tuple[MoeKernel, float]:
+@lru_cache(maxsize=1024)
+def moe_kernel(want: Library) -> tuple[MoeKernel, float]:
     """(constants, projections into an expert: 2 gated, 1 not) of an engine's fused MoE."""
-    row = _choose("moe", engine, kernel, dtype)
+    row = _choose("moe", want)
     return MoeKernel(**row["constants"]), float(row["gated"])

@@ -21,8 +21,8 @@ from planner.cost.card import Card
 from planner.cost.deployment import card_of, half_flops
 from planner.cost.gemm import GemmKernel, GemmWork, gemm_seconds
 from planner.cost.kernels import (
+    Library,
     attention_kernel,
-    attention_kernel_named,
     gemm_kernel,
     moe_kernel,
 )
@@ -94,7 +94,6 @@ def _attention(line: Line) -> Prepared:
     capability = _device(gpu).compute_capability or "none"
     query = AttentionQuery(engine, capability, "gqa", dim, group, dtype)
     passes, rows, split, path_id = _tiles(query, q_len)
-    named = attention_kernel_named(kernel, dtype) if kernel else None
     work = AttentionWork(
         batch=integer(line, "batch"),
         q_len=q_len,
@@ -108,7 +107,7 @@ def _attention(line: Line) -> Prepared:
         rows_charged=rows,
         split_kv=split,
     )
-    return _card(gpu), named or attention_kernel(path_id, dtype), work
+    return _card(gpu), attention_kernel(path_id, dtype, capability, kernel), work
 
 
 def _attention_seconds(rows: Sequence[Prepared]) -> Any:
@@ -119,9 +118,15 @@ def _attention_seconds(rows: Sequence[Prepared]) -> Any:
     return floor + body
 
 
+def _library(line: Line, dtype: str) -> Library:
+    capability = _device(text(line, "gpu")).compute_capability
+    kernel = text(line, "kernel", "") or None
+    return Library(text(line, "engine", "vllm"), dtype, capability, kernel)
+
+
 def _gemm(line: Line) -> Prepared:
     gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
-    kernel = gemm_kernel(text(line, "engine", "vllm"), text(line, "kernel", "") or None, dtype)
+    kernel = gemm_kernel(_library(line, dtype))
     peak = _peak(_device(gpu), dtype)
     m, n, k = (integer(line, key) for key in ("m", "n", "k"))
     return _card(gpu), kernel, GemmWork(m, n, k, peak)
@@ -159,9 +164,7 @@ def expert_loads(
 
 def _moe(line: Line) -> Prepared:
     gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
-    kernel, gated = moe_kernel(
-        text(line, "engine", "vllm"), text(line, "kernel", "") or None, dtype
-    )
+    kernel, gated = moe_kernel(_library(line, dtype))
     tp, ep = integer(line, "tp", 1), integer(line, "ep", 1)
     tokens, experts = integer(line, "num_tokens"), integer(line, "num_experts")
     top_k = integer(line, "topk")
