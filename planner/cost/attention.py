@@ -4,8 +4,9 @@ The law (fitted to aiconfigurator-core 0.12.0 tables of A100, H100 and L40S, Apa
 
     T = floor + smooth_max(bytes / rate, waves of thread blocks, FLOPs / peak)
 
-where one SM draws at most `sm_draw` times its fair share of the rate. That last rule is what makes
-a kernel without split-KV slow at batch 1: a few thread blocks cannot fill the memory system.
+where one SM draws at most `sm_draw` times its fair share of the rate and computes at its share of
+the peak. Those two rules are what makes a kernel without split-KV slow at batch 1: a few thread
+blocks neither fill the memory system nor the tensor cores.
 """
 
 from dataclasses import dataclass
@@ -38,8 +39,6 @@ class AttentionKernel:
     """Size, as a share of L2, at which half of the traffic is served by it."""
     sm_draw: Num
     """Times its fair share of the rate that one SM can draw."""
-    unsplit_draw: Num
-    """The same for a kernel path that does not split the KV sequence."""
     wave_s: Num
     """Fixed time of one wave of thread blocks."""
     resident: Num
@@ -141,12 +140,13 @@ def attention_seconds(
     kv_per_cta = np.ceil(np.asarray(work.kv_len) / splits / kernel.kv_block) * kernel.kv_block
     cta_bytes = np.minimum(kv_per_cta, np.maximum(work.kv_len, 16.0)) * work.kv_width
     cta_bytes = cta_bytes * work.kv_element_bytes
-    draw = np.where(np.asarray(work.split_kv) > 0, kernel.sm_draw, kernel.unsplit_draw)
     slow = REFERENCE_HZ / np.asarray(card.clock_hz)
     waves = _staircase(ctas / (card.sm_count * np.asarray(kernel.resident)), 6.0)
     drawn = _staircase(2.0 * ctas / card.sm_count, 8.0) / 2.0
     drawn = np.maximum(1.0, drawn)
-    wave_time = waves * slow * kernel.wave_s + drawn * cta_bytes / (draw * rate / card.sm_count)
+    wave_time = waves * slow * kernel.wave_s + drawn * cta_bytes / (
+        kernel.sm_draw * rate / card.sm_count
+    )
     rows = np.asarray(work.rows_charged) / np.maximum(1.0, work.kv_passes)
     flops = 2.0 * ctas * kv_per_cta * work.kv_width * rows
     peak = np.minimum(kernel.flops_fraction * np.asarray(card.issue_flops), card.attention_flops)
