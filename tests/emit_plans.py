@@ -42,6 +42,7 @@ def evaluation(family: str = "eagle3", draft_len: int = 3, **changes: object) ->
         "speedup_lo": 1.3,
         "speedup_hi": 1.7,
         "round_cost_ratio": 1.4,
+        "break_even_tokens_per_round": 1.4,
         "tokens_per_round": 2.1,
         "draft_share": 1.0,
         "t_target_s": 0.02,

@@ -134,7 +134,7 @@ def _figures(drafted: Evaluation) -> list[tuple[str, str]]:
         (
             "Tokens",
             f"{ratio(drafted.tokens_per_round)} a round expected{share}; "
-            f"break-even {ratio(drafted.round_cost_ratio)}",
+            f"break-even {ratio(drafted.break_even_tokens_per_round)}",
         ),
         (
             "Round",
@@ -256,7 +256,7 @@ def _families(best: Sequence[Evaluation]) -> list[RenderableType]:
             f"{ratio(one.speedup)}x",
             interval(one),
             ratio(one.tokens_per_round),
-            ratio(one.round_cost_ratio),
+            ratio(one.break_even_tokens_per_round),
             Text(plain(one.drafter_id) + ("" if one.fits else " (does not fit)")),
         )
     return [table]

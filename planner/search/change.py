@@ -25,8 +25,8 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
     if result is None or drafted is None:
         return ("a drafter that applies to this model, runs on this engine and fits",)
     found = [
-        f"E[L] below {drafted.round_cost_ratio:.2f} at D={drafted.draft_len} makes it a loss "
-        f"(expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance",
+        f"E[L] below {drafted.break_even_tokens_per_round:.2f} at D={drafted.draft_len} makes it a "
+        f"loss (expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance",
         _crossover(choice, result),
         _acceptance_shift(choice, result, drafted),
     ]

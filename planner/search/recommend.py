@@ -343,7 +343,7 @@ def plan_of(s: Situation) -> Plan:
         sure=drafted.sure if drafted else True,
         best=best,
         best_drafted=drafted,
-        break_even_tokens_per_round=drafted.round_cost_ratio if drafted else 1.0,
+        break_even_tokens_per_round=drafted.break_even_tokens_per_round if drafted else 1.0,
         d_table=_table(s, searched, chosen),
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,

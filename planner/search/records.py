@@ -79,6 +79,8 @@ class Evaluation(_Record):
     round_cost_ratio: float
     """R; break-even tokens per round equals it."""
     tokens_per_round: float
+    break_even_tokens_per_round: float
+    """E[L] over all rounds at which speedup is 1: p*R + (1-p) + look-up; R where p = 1."""
     draft_share: float
     t_target_s: float
     t_draft_s: float

@@ -40,9 +40,18 @@ def test_every_batch_and_context_has_a_cell(plan: Plan) -> None:
     assert all(c.speedup == 1.0 for c in plan.d_table if c.draft_len == 0)
 
 
-def test_break_even_is_the_round_cost_ratio(plan: Plan) -> None:
+def test_break_even_is_the_round_cost_ratio_where_every_round_drafts(plan: Plan) -> None:
     assert plan.best_drafted is not None
     assert plan.break_even_tokens_per_round == plan.best_drafted.round_cost_ratio
+
+
+def test_break_even_of_seldom_drafts_counts_the_plain_rounds() -> None:
+    found = _ask(drafter="ngram").best_drafted
+    assert found is not None
+    assert 0 < found.draft_share < 1
+    # At the break-even E[L] the speedup is 1, and speedup grows in proportion to E[L].
+    at_one = found.tokens_per_round / found.speedup
+    assert found.break_even_tokens_per_round == pytest.approx(at_one)
 
 
 def test_families_that_cannot_apply_say_why(plan: Plan) -> None:
