@@ -18,7 +18,12 @@ from typing import Any
 
 from spec_kernels.arch import Resources, arch_limits, blocks_per_sm
 from spec_kernels.errors import CompilerFailure
-from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
+from spec_kernels.verify_attention.spec import (
+    TileConfig,
+    VerifySpec,
+    attend_constants,
+    merge_constants,
+)
 
 FP_FUSION = "1"
 """TRITON_DEFAULT_FP_FUSION: its default flips in Triton 3.10, so the build pins it."""
@@ -135,23 +140,11 @@ _ALIGNED = (
 """Strides that are multiples of 16 elements in every layout that a build serves."""
 
 
-def constants(job: Job) -> dict[str, Any]:
+def constants(job: Job) -> dict[str, int | bool]:
     """Compile-time constants of a job's kernel."""
-    spec, config = job.spec, job.config
     if job.kernel == "merge":
-        return {
-            "HEAD_DIM": spec.head_dim,
-            "BLOCK_D": spec.padded_head_dim,
-            "BLOCK_S": 16,
-        }
-    return {
-        "HEAD_DIM": spec.head_dim,
-        "BLOCK_D": spec.padded_head_dim,
-        "PAGE_SIZE": spec.page_size,
-        "BLOCK_M": config.block_m,
-        "BLOCK_N": config.block_n,
-        "UPCAST": False,
-    }
+        return merge_constants(job.spec)
+    return attend_constants(job.spec, job.config)
 
 
 def signature(job: Job, names: tuple[str, ...]) -> dict[str, str]:

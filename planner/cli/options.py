@@ -58,13 +58,17 @@ QUESTION_OPTIONS: Mapping[str, Asked] = {
 
 
 def with_question_options(
-    run: Callable[..., None], *, several: frozenset[str] = frozenset()
+    run: Callable[..., None],
+    *,
+    several: frozenset[str] = frozenset(),
+    optional: frozenset[str] = frozenset(),
 ) -> Callable[..., None]:
     """A command that takes the question's options besides those of `run`.
 
     Args:
         run: Takes the question's options as typed in one mapping, then its own options by name.
         several: Options that may be given more than once and arrive as a list.
+        optional: Options that need not be given though the question needs them.
     """
     own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
 
@@ -72,7 +76,12 @@ def with_question_options(
         asked = {name: typed.pop(name) for name in QUESTION_OPTIONS}
         run({n: v if n in several else _once(n, v) for n, v in asked.items()}, **typed)
 
-    shared = [_parameter(name, asked, name in several) for name, asked in QUESTION_OPTIONS.items()]
+    shared = [
+        _parameter(
+            name, asked._replace(default=None) if name in optional else asked, name in several
+        )
+        for name, asked in QUESTION_OPTIONS.items()
+    ]
     command.__doc__ = run.__doc__
     command.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
     return command

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from kernel_problems import Problem, plan, poisoned, tensors
 
 from spec_kernels.errors import BadTensor, UnsupportedShape
 from spec_kernels.verify_attention.launch import LaunchPlan, Workspace, verify_attention
+from spec_kernels.verify_attention.problems import Problem, plan, poisoned, tensors
 from spec_kernels.verify_attention.spec import TileConfig
 
 GOOD = Problem(((2, 20), (1, 5)))

@@ -4,13 +4,20 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from kernel_problems import Problem, errors, plan, poisoned, seq_lens, tensors
 
 from spec_kernels.verify_attention.launch import (
     LaunchPlan,
     Workspace,
     plan_launch,
     verify_attention,
+)
+from spec_kernels.verify_attention.problems import (
+    Problem,
+    errors,
+    plan,
+    poisoned,
+    seq_lens,
+    tensors,
 )
 from spec_kernels.verify_attention.spec import TileConfig
 

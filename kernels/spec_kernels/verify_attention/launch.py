@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, Protocol
 
 import torch
 import triton
@@ -14,18 +16,20 @@ from spec_kernels.verify_attention.spec import (
     MAX_SPLITS,
     TileConfig,
     VerifySpec,
+    attend_constants,
     choose_splits,
     default_config,
+    merge_constants,
 )
 from spec_kernels.verify_attention.tensors import (
+    PLAIN,
     Attended,
+    Options,
     PagedCache,
     QueryBlock,
+    checked_output,
     checked_spec,
 )
-
-MERGE_BLOCK = 16
-"""Splits that the merge reads at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +50,12 @@ class Workspace:
             torch.empty(shape[:-1], dtype=torch.float32, device=device),
         )
 
+    def check(self, queries: QueryBlock, num_splits: int) -> None:
+        """Raise `BadTensor` where it does not hold that many splits of these queries."""
+        have, need = self.part_XTHD, (num_splits, *queries.q_THD.shape)
+        if have.shape[0] < num_splits or have.shape[1:] != queries.q_THD.shape:
+            raise BadTensor(f"workspace holds {tuple(have.shape)} and {need} are needed; plan anew")
+
 
 @dataclass(frozen=True, slots=True)
 class LaunchPlan:
@@ -55,6 +65,8 @@ class LaunchPlan:
     num_splits: int
     workspace: Workspace | None = None
     """None allocates at each call."""
+    launcher: Launcher | None = None
+    """A build; None compiles at call time."""
 
 
 def plan_launch(queries: QueryBlock, cache: PagedCache, *, max_kv_len: int) -> LaunchPlan:
@@ -83,11 +95,48 @@ def _device(tensor: torch.Tensor) -> tuple[int, int]:
     return found.major * 10 + found.minor, found.multi_processor_count
 
 
+class Launcher(Protocol):
+    """What runs the two kernels: Triton's compiler at call time, or a build."""
+
+    def attend(
+        self, spec: VerifySpec, config: TileConfig, grid: Sequence[int], arguments: Sequence[Any]
+    ) -> None:
+        """Run the attention kernel."""
+
+    def merge(self, spec: VerifySpec, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+        """Run the merge kernel."""
+
+
+class JustInTime:
+    """Compiles on the first call of each shape, or interprets under TRITON_INTERPRET=1."""
+
+    def attend(
+        self, spec: VerifySpec, config: TileConfig, grid: Sequence[int], arguments: Sequence[Any]
+    ) -> None:
+        """Run the attention kernel."""
+        upcast = spec.dtype == "bf16" and interpreted()
+        attend[tuple(grid)](
+            *arguments,
+            **attend_constants(spec, config, upcast=upcast),
+            num_warps=config.num_warps,
+            num_stages=config.num_stages,
+        )
+
+    def merge(self, spec: VerifySpec, grid: Sequence[int], arguments: Sequence[Any]) -> None:
+        """Run the merge kernel."""
+        merge[tuple(grid)](*arguments, **merge_constants(spec))
+
+
+def interpreted() -> bool:
+    """Whether Triton runs in its interpreter, whose bf16 `tl.dot` returns garbage (3.9.0)."""
+    return bool(triton.knobs.runtime.interpret)
+
+
 def verify_attention(
     queries: QueryBlock,
     cache: PagedCache,
     *,
-    scale: float | None = None,
+    options: Options = PLAIN,
     plan: LaunchPlan | None = None,
     into: Attended | None = None,
 ) -> Attended:
@@ -96,7 +145,7 @@ def verify_attention(
     Args:
         queries: The (1+D) tokens of each sequence; 0 tokens are allowed.
         cache: Paged keys and values.
-        scale: Of the scores; 1/sqrt(head dim) where None.
+        options: What is computed beyond plain causal attention.
         plan: From `plan_launch`; made for the page table's whole reach where None.
         into: Where to write; new tensors where None. Padding tokens are not written.
 
@@ -105,89 +154,65 @@ def verify_attention(
         UnsupportedShape: no kernel exists for them.
     """
     spec = checked_spec(queries, cache)
-    q = queries.q_THD
     if plan is None:
         reach = cache.page_table_BP.shape[1] * spec.page_size
         plan = plan_launch(queries, cache, max_kv_len=reach)
-    into = _output(queries, into)
+    into = checked_output(queries, into)
     if not 1 <= plan.num_splits <= MAX_SPLITS:
         raise BadTensor(f"{plan.num_splits} splits; from 1 to {MAX_SPLITS} are possible")
-    if q.numel() == 0 or cache.kv_len_B.numel() == 0:
+    if queries.q_THD.numel() == 0 or cache.kv_len_B.numel() == 0:
         return into
-    scale = q.shape[2] ** -0.5 if scale is None else scale
-    if plan.num_splits == 1:
-        _attend(queries, cache, spec, plan, (into.out_THD[None], into.lse_TH[None], scale))
+    call = Call(queries, cache, spec, options)
+    runner = plan.launcher or JustInTime()
+    if plan.num_splits == 1 and plan.launcher is None:
+        runner.attend(spec, plan.config, *call.attend_launch(plan, into, 1))
         return into
     space = plan.workspace or Workspace.empty(queries, plan.num_splits)
-    _check_workspace(space, queries, plan.num_splits)
-    _attend(queries, cache, spec, plan, (space.part_XTHD, space.part_lse_XTH, scale))
-    _merge(queries, spec, space, plan.num_splits, into)
+    space.check(queries, plan.num_splits)
+    parts = Attended(space.part_XTHD, space.part_lse_XTH)
+    runner.attend(spec, plan.config, *call.attend_launch(plan, parts, plan.num_splits))
+    runner.merge(spec, *call.merge_launch(parts, into, plan.num_splits))
     return into
 
 
-def _output(queries: QueryBlock, into: Attended | None) -> Attended:
-    q = queries.q_THD
-    if into is None:
-        lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
-        return Attended(torch.empty_like(q, memory_format=torch.contiguous_format), lse)
-    out, lse = into.out_THD, into.lse_TH
-    if out.shape != q.shape or out.dtype != q.dtype or out.stride(-1) != 1:
-        raise BadTensor(
-            f"out is {out.dtype} {tuple(out.shape)}; it must be {q.dtype} {tuple(q.shape)}, "
-            "dense along the last axis"
-        )
-    if lse.shape != q.shape[:2] or lse.dtype != torch.float32 or lse.stride(-1) != 1:
-        raise BadTensor(
-            f"lse is {lse.dtype} {tuple(lse.shape)}; it must be torch.float32 {tuple(q.shape[:2])}"
-        )
-    if out.device != q.device or lse.device != q.device:
-        raise BadTensor(f"out and lse are not on the queries' device {q.device}")
-    return into
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Grids and arguments of the two kernels, in the order in which they take them."""
 
+    queries: QueryBlock
+    cache: PagedCache
+    spec: VerifySpec
+    options: Options
 
-def _check_workspace(space: Workspace, queries: QueryBlock, num_splits: int) -> None:
-    have, need = space.part_XTHD, (num_splits, *queries.q_THD.shape)
-    if have.shape[0] < num_splits or have.shape[1:] != queries.q_THD.shape:
-        raise BadTensor(f"workspace holds {tuple(have.shape)} and {need} are needed; plan anew")
+    def attend_launch(
+        self, plan: LaunchPlan, target: Attended, num_splits: int
+    ) -> tuple[tuple[int, int, int], list[Any]]:
+        """Of the attention kernel; `target` has a leading axis of splits where there are any."""
+        q, k, v = self.queries.q_THD, self.cache.k_PSHD, self.cache.v_PSHD
+        out, lse = target.out_THD, target.lse_TH
+        group = q.shape[1] // k.shape[2]
+        tiles = -(-group * self.queries.max_q_len // plan.config.block_m)
+        scale = q.shape[2] ** -0.5 if self.options.scale is None else self.options.scale
+        split_strides = [out.stride(0), lse.stride(0)] if out.dim() == 4 else [0, 0]
+        arguments = [
+            q, k, v, out, lse,
+            self.queries.q_start_B, self.cache.kv_len_B, self.cache.page_table_BP,
+            scale, group, num_splits,
+            *q.stride()[:2], *k.stride()[:3], *v.stride()[:3],
+            split_strides[0], out.stride(-3), out.stride(-2), split_strides[1], lse.stride(-2),
+            self.cache.page_table_BP.stride(0),
+        ]  # fmt: skip
+        return (tiles * num_splits, k.shape[2], self.cache.kv_len_B.numel()), arguments
 
-
-def _attend(
-    queries: QueryBlock,
-    cache: PagedCache,
-    spec: VerifySpec,
-    plan: LaunchPlan,
-    target: tuple[torch.Tensor, torch.Tensor, float],
-) -> None:
-    out, lse, scale = target
-    q, k, v = queries.q_THD, cache.k_PSHD, cache.v_PSHD
-    group = q.shape[1] // k.shape[2]
-    tiles = -(-group * queries.max_q_len // plan.config.block_m)
-    attend[(tiles * plan.num_splits, k.shape[2], cache.kv_len_B.numel())](
-        q, k, v, out, lse,
-        queries.q_start_B, cache.kv_len_B, cache.page_table_BP,
-        scale, group, plan.num_splits,
-        *q.stride()[:2], *k.stride()[:3], *v.stride()[:3], *out.stride()[:3], *lse.stride()[:2],
-        cache.page_table_BP.stride(0),
-        HEAD_DIM=spec.head_dim, BLOCK_D=spec.padded_head_dim, PAGE_SIZE=spec.page_size,
-        BLOCK_M=plan.config.block_m, BLOCK_N=plan.config.block_n,
-        UPCAST=_interpreted() and spec.dtype == "bf16",
-        num_warps=plan.config.num_warps, num_stages=plan.config.num_stages,
-    )  # fmt: skip
-
-
-def _merge(
-    queries: QueryBlock, spec: VerifySpec, space: Workspace, num_splits: int, into: Attended
-) -> None:
-    tokens, heads, _ = queries.q_THD.shape
-    merge[(tokens, heads)](
-        space.part_XTHD, space.part_lse_XTH, into.out_THD, into.lse_TH,
-        queries.q_start_B, queries.q_start_B.numel() - 1, num_splits,
-        *space.part_XTHD.stride()[:3], *space.part_lse_XTH.stride()[:2],
-        *into.out_THD.stride()[:2], into.lse_TH.stride(0),
-        HEAD_DIM=spec.head_dim, BLOCK_D=spec.padded_head_dim, BLOCK_S=MERGE_BLOCK,
-    )  # fmt: skip
-
-
-def _interpreted() -> bool:
-    """Whether Triton runs in its interpreter, whose bf16 `tl.dot` returns garbage (3.9.0)."""
-    return bool(triton.knobs.runtime.interpret)
+    def merge_launch(
+        self, parts: Attended, into: Attended, num_splits: int
+    ) -> tuple[tuple[int, int], list[Any]]:
+        """Of the merge kernel."""
+        tokens, heads, _ = self.queries.q_THD.shape
+        arguments = [
+            parts.out_THD, parts.lse_TH, into.out_THD, into.lse_TH,
+            self.queries.q_start_B, self.queries.q_start_B.numel() - 1, num_splits,
+            *parts.out_THD.stride()[:3], *parts.lse_TH.stride()[:2],
+            *into.out_THD.stride()[:2], into.lse_TH.stride(0),
+        ]  # fmt: skip
+        return (tokens, heads), arguments

@@ -10,14 +10,14 @@ import math
 
 import torch
 
-from spec_kernels.verify_attention.tensors import Attended, PagedCache, QueryBlock
+from spec_kernels.verify_attention.tensors import PLAIN, Attended, Options, PagedCache, QueryBlock
 
 
 def reference(
     queries: QueryBlock,
     cache: PagedCache,
     *,
-    scale: float | None = None,
+    options: Options = PLAIN,
     dtype: torch.dtype = torch.float64,
 ) -> Attended:
     """Attention of every token over the cached tokens up to its own place.
@@ -27,6 +27,7 @@ def reference(
     """
     q = queries.q_THD
     num_heads, head_dim = q.shape[1], q.shape[2]
+    scale = head_dim**-0.5 if options.scale is None else options.scale
     out = torch.zeros(q.shape, dtype=dtype, device=q.device)
     lse = torch.full(q.shape[:2], -math.inf, dtype=dtype, device=q.device)
     starts = queries.q_start_B.tolist()
@@ -41,7 +42,7 @@ def reference(
                 continue
             for head in range(num_heads):
                 k_ND, v_ND = k_NHD[seen_N, head // group], v_NHD[seen_N, head // group]
-                score_N = (k_ND @ q[token, head].to(dtype)) * (scale or head_dim**-0.5)
+                score_N = (k_ND @ q[token, head].to(dtype)) * scale
                 lse[token, head] = torch.logsumexp(score_N, 0)
                 out[token, head] = torch.softmax(score_N, 0) @ v_ND
     return Attended(out, lse)

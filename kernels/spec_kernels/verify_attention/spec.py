@@ -45,6 +45,16 @@ class VerifySpec:
             )
 
     @property
+    def element_bytes(self) -> int:
+        """Of one element of the KV cache."""
+        return ELEMENT_BYTES[self.dtype]
+
+    @property
+    def label(self) -> str:
+        """Short name for files: the shape and whatever departs from plain attention."""
+        return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}"
+
+    @property
     def padded_head_dim(self) -> int:
         """Head dim rounded up to a power of two, as the tile holds it."""
         return 1 << (self.head_dim - 1).bit_length()
@@ -115,3 +125,33 @@ def choose_splits(programs: int, slots: int, kv_blocks: int) -> int:
         efficiency.append(waves / -(-programs * splits // slots))
     best = max(efficiency)
     return next(i + 1 for i, value in enumerate(efficiency) if value >= 0.85 * best)
+
+
+MERGE_BLOCK = 16
+"""Splits that the merge reads at once."""
+
+
+def attend_constants(
+    spec: VerifySpec, config: TileConfig, *, upcast: bool = False
+) -> dict[str, int | bool]:
+    """Compile-time constants of the attention kernel.
+
+    `upcast` converts the operands of products to float32, for an interpreter without bf16.
+    """
+    return {
+        "HEAD_DIM": spec.head_dim,
+        "BLOCK_D": spec.padded_head_dim,
+        "PAGE_SIZE": spec.page_size,
+        "BLOCK_M": config.block_m,
+        "BLOCK_N": config.block_n,
+        "UPCAST": upcast,
+    }
+
+
+def merge_constants(spec: VerifySpec) -> dict[str, int | bool]:
+    """Compile-time constants of the merge kernel."""
+    return {
+        "HEAD_DIM": spec.head_dim,
+        "BLOCK_D": spec.padded_head_dim,
+        "BLOCK_S": MERGE_BLOCK,
+    }

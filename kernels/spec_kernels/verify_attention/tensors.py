@@ -42,6 +42,17 @@ class PagedCache:
 
 
 @dataclass(frozen=True, slots=True)
+class Options:
+    """What is computed beyond plain causal attention."""
+
+    scale: float | None = None
+    """Of the scores; 1/sqrt(head dim) where None."""
+
+
+PLAIN = Options()
+
+
+@dataclass(frozen=True, slots=True)
 class Attended:
     """The result, one row for each token and query head."""
 
@@ -99,3 +110,28 @@ def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:
     for name, tensor, _ in wanted[3:]:
         if tensor.dtype != torch.int32:
             raise BadTensor(f"{name} is {tensor.dtype}; it must be torch.int32")
+
+
+def checked_output(queries: QueryBlock, into: Attended | None) -> Attended:
+    """The tensors to write to: those given, checked, or new ones.
+
+    Raises:
+        BadTensor: dtype, shape, layout or device is not that of the queries' result.
+    """
+    q = queries.q_THD
+    if into is None:
+        lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
+        return Attended(torch.empty_like(q, memory_format=torch.contiguous_format), lse)
+    out, lse = into.out_THD, into.lse_TH
+    if out.shape != q.shape or out.dtype != q.dtype or out.stride(-1) != 1:
+        raise BadTensor(
+            f"out is {out.dtype} {tuple(out.shape)}; it must be {q.dtype} {tuple(q.shape)}, "
+            "dense along the last axis"
+        )
+    if lse.shape != q.shape[:2] or lse.dtype != torch.float32 or lse.stride(-1) != 1:
+        raise BadTensor(
+            f"lse is {lse.dtype} {tuple(lse.shape)}; it must be torch.float32 {tuple(q.shape[:2])}"
+        )
+    if out.device != q.device or lse.device != q.device:
+        raise BadTensor(f"out and lse are not on the queries' device {q.device}")
+    return into

@@ -8,12 +8,15 @@ from dataclasses import dataclass
 
 import torch
 
+from spec_kernels.errors import KernelError
 from spec_kernels.verify_attention.launch import LaunchPlan, verify_attention
 from spec_kernels.verify_attention.reference import reference
 from spec_kernels.verify_attention.spec import TileConfig
 from spec_kernels.verify_attention.tensors import Attended, PagedCache, QueryBlock
 
 POISON = math.nan
+LSE_BOUND = 5e-5
+"""The log-sum-exp is computed in float32 whatever the inputs are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,10 +35,12 @@ class Problem:
 
     @property
     def tokens(self) -> int:
+        """Query tokens of all sequences."""
         return sum(q_len for q_len, _ in self.seqs)
 
     @property
     def max_q_len(self) -> int:
+        """Of the longest block."""
         return max(1, *(q_len for q_len, _ in self.seqs))
 
 
@@ -72,12 +77,18 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
 
 
 def poisoned(queries: QueryBlock) -> Attended:
+    """Outputs full of NaN, so that whatever is not written shows."""
     q = queries.q_THD
     return Attended(torch.full_like(q, POISON), torch.full(q.shape[:2], POISON))
 
 
 def plan(block_m: int = 16, block_n: int = 16, splits: int = 1) -> LaunchPlan:
+    """A small tile, which makes the interpreter fast and boundaries frequent."""
     return LaunchPlan(TileConfig(block_m, block_n, num_warps=4, num_stages=2), splits)
+
+
+class WrongAnswer(KernelError):
+    """A result that no error figure describes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +97,7 @@ class Errors:
 
     out: float
     same_dtype: float
-    """Of plain torch in the inputs' dtype."""
+    """Largest error of plain torch in the inputs' dtype."""
     rounding: float
     """Half a unit in the last place of the largest output: no kernel can promise less. Eight units
     for float32, where the accumulator has no more digits than the inputs."""
@@ -94,31 +105,39 @@ class Errors:
 
     @property
     def acceptable(self) -> bool:
+        """Whether both stay within their bounds."""
         return self.out <= 2 * self.same_dtype + self.rounding and self.lse <= LSE_BOUND
 
 
-LSE_BOUND = 5e-5
-"""The log-sum-exp is computed in float32 whatever the inputs are."""
-
-
 def errors(problem: Problem, launch: LaunchPlan | None = None) -> Errors:
-    """Run the kernel and compare; padding must keep its poison."""
+    """Run the kernel and compare.
+
+    Raises:
+        WrongAnswer: poison was read, a row was left out, or padding was written.
+    """
     queries, cache = tensors(problem)
     into = poisoned(queries)
     verify_attention(queries, cache, plan=launch or plan(), into=into)
-    assert into.out_THD[problem.tokens :].isnan().all()
-    assert into.lse_TH[problem.tokens :].isnan().all()
+    padding = (into.out_THD[problem.tokens :], into.lse_TH[problem.tokens :])
+    if not all(bool(part.isnan().all()) for part in padding):
+        raise WrongAnswer("padding tokens were written")
     return compared(queries, cache, into, problem.tokens)
 
 
 def compared(queries: QueryBlock, cache: PagedCache, got: Attended, tokens: int) -> Errors:
+    """Errors of a result over the first `tokens` tokens.
+
+    Raises:
+        WrongAnswer: a row that sees nothing gave something, or the other way round.
+    """
     truth = reference(queries, cache)
     same = reference(queries, cache, dtype=queries.q_THD.dtype)
     out = truth.out_THD[:tokens]
     dtype = queries.q_THD.dtype
     units = 8.0 if dtype == torch.float32 else 0.5
     nothing = truth.lse_TH[:tokens] == -math.inf
-    assert torch.equal(got.lse_TH[:tokens] == -math.inf, nothing)
+    if not torch.equal(got.lse_TH[:tokens] == -math.inf, nothing):
+        raise WrongAnswer("rows that see nothing are not those of the reference")
     lse = (got.lse_TH[:tokens] - truth.lse_TH[:tokens])[~nothing]
     return Errors(
         out=_largest(got.out_THD[:tokens] - out),
@@ -129,7 +148,8 @@ def compared(queries: QueryBlock, cache: PagedCache, got: Attended, tokens: int)
 
 
 def _largest(difference: torch.Tensor) -> float:
-    assert not difference.isnan().any()
+    if difference.isnan().any():
+        raise WrongAnswer("NaN where a number is due: poison was read, or a row was not written")
     return float(difference.abs().max()) if difference.numel() else 0.0
 
 

@@ -1,0 +1,154 @@
+"""`planner build`: the verification kernel of a plan, compiled for a card that need not be here."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from autotune.build.make import Built, Wanted, build
+from autotune.build.request import BuildRequest, request_of
+from planner.cli.contradictions import check_question
+from planner.cli.options import question_from, with_question_options
+from planner.errors import InputError
+from planner.search.records import Plan
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress
+
+MAX_PLAN_BYTES = 32 * 2**20
+KERNEL_FOLDER = "kernels"
+"""Beside the plan.json that was given."""
+
+
+def _run(
+    asked: Mapping[str, object],
+    *,
+    plan: Annotated[
+        Path | None, typer.Argument(metavar="[PLAN.json]", help="A plan that was written before.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", metavar="DIR", help="Put the build here.")
+    ] = None,
+    page_size: Annotated[
+        int, typer.Option("--page-size", metavar="N", help="Tokens of one KV cache page.")
+    ] = 16,
+    trials: Annotated[
+        int | None,
+        typer.Option("--trials", metavar="N", min=1, help="Configurations to try; all if absent."),
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option("--jobs", metavar="N", min=1, help="Compiler processes.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Build again what is cached.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False,
+) -> None:
+    """Build the verification kernel for a plan, or for the question that the options state."""
+    found = _plan(plan, asked)
+    request = request_of(found, page_size=page_size)
+    if plan is not None and out is None:
+        out = plan.parent / KERNEL_FOLDER
+    wanted = Wanted(out, jobs or os.cpu_count() or 1, trials, force)
+    with _Bar() as bar:
+        built = build(request, wanted, bar.show)
+    if as_json:
+        print(built.manifest.model_dump_json(indent=1))
+    else:
+        print(_text(request, built))
+
+
+command = with_question_options(_run, optional=frozenset({"model", "gpu"}))
+
+
+def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan:
+    given = [name for name in ("model", "gpu") if asked[name] is not None]
+    if path is not None:
+        if given:
+            raise InputError(f"a plan file and --{given[0]} were given; give one of them")
+        return _read(path)
+    if len(given) < 2:
+        raise InputError("give a plan.json, or --model and --gpu")
+    from planner.search.recommend import recommend  # noqa: PLC0415  # a plan file needs no search
+
+    question = question_from(asked)
+    check_question(question)
+    return recommend(question)
+
+
+def _read(path: Path) -> Plan:
+    try:
+        if path.stat().st_size > MAX_PLAN_BYTES:
+            raise InputError(f"{path} is over {MAX_PLAN_BYTES >> 20} MiB; it is no plan.json")
+        return Plan.model_validate_json(path.read_bytes())
+    except OSError as error:
+        raise InputError(f"{path}: {error.strerror}; give the plan.json of --out DIR") from error
+    except ValueError as bad:
+        line = str(bad).splitlines()[0]
+        raise InputError(f"{path} is no plan of this version: {line}; plan anew") from bad
+
+
+def _text(request: BuildRequest, built: Built) -> str:
+    manifest = built.manifest
+    lines = [
+        f"{manifest.problem.model} on {request.device.name}, D={manifest.problem.draft_len}: "
+        f"{manifest.statement}.",
+        *(f"  note: {note}" for note in request.notes),
+        f"  {'kernel':<9}{'rows':>5}{'tile':>6}{'step':>6}{'warps':>7}{'stages':>8}"
+        f"{'regs':>6}{'spills':>8}{'smem KiB':>10}{'blocks/SM':>11}",
+    ]
+    for one in manifest.kernels:
+        tile, used = one.tile, one.usage
+        rows = "-" if one.role == "merge" else str(one.query_rows)
+        shape = "" if one.role == "merge" else f"{tile.block_m:>6}{tile.block_n:>6}"
+        lines.append(
+            f"  {one.role:<9}{rows:>5}{shape:>12}{tile.num_warps:>7}{tile.num_stages:>8}"
+            f"{used.registers:>6}{used.spill_bytes:>8}{used.smem_bytes / 1024:>10.1f}"
+            f"{used.blocks_per_sm:>11}"
+        )
+    search, check = manifest.search, manifest.validation
+    refused = sum(search.refused.values())
+    lines += [
+        f"  search: {search.space} configurations, {search.pruned} pruned, {search.compiled} "
+        f"compiled, {refused} refused; ranked by estimate, not timed",
+        f"  numbers: {check.cases} cases, largest error {check.worst_ratio:.2f} of plain torch's "
+        f"(bound 2), log-sum-exp within {check.max_lse_error:.1e}",
+        f"  {'from the cache' if built.from_cache else 'built'}: {built.folder}",
+    ]
+    return "\n".join(lines)
+
+
+class _Bar:
+    """A progress bar on a terminal; silent elsewhere. rich is imported when first needed."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._tasks: dict[str, int] = {}
+
+    def __enter__(self) -> _Bar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, title: str, done: int, total: int) -> None:
+        """Move the bar of that title."""
+        from rich.console import Console  # noqa: PLC0415
+        from rich.progress import Progress  # noqa: PLC0415
+
+        if self._progress is None:
+            self._progress = Progress(console=Console(file=sys.stderr), transient=True)
+            self._progress.start()
+        if title not in self._tasks:
+            self._tasks[title] = self._progress.add_task(title, total=total)
+        self._progress.update(
+            self._progress.task_ids[self._tasks[title]], completed=done, total=total
+        )

@@ -1,0 +1,66 @@
+"""From a plan to what is built."""
+
+import pytest
+
+from autotune.build.folder import build_key
+from autotune.build.request import request_of
+from planner.errors import InputError
+from planner.search.question import Question
+from planner.search.recommend import recommend
+from planner.search.records import Plan
+from spec_kernels.manifest import Versions
+
+MADE_BY = Versions(triton="3.9.0", spec_kernels="0", python="3.11", fp_fusion="1")
+
+
+def plan(**changes: object) -> Plan:
+    asked = {"model": "Qwen/Qwen3-8B", "gpu": "4090", "drafter": "eagle3", "batch": (1,)}
+    return recommend(Question(**{**asked, **changes}))  # type: ignore[arg-type]
+
+
+def test_the_model_decides_the_shape_and_the_card_the_target() -> None:
+    request = request_of(plan(), page_size=16)
+    assert request.capability == 89
+    assert [(one.group_size, one.kv_heads, one.spec.head_dim) for one in request.layers] == [
+        (4, 8, 128)
+    ]
+    assert request.q_len == request.draft_len + 1 > 1
+
+
+def test_tensor_parallelism_divides_the_kv_heads() -> None:
+    request = request_of(plan(gpu="2x4090", tp=2), page_size=16)
+    assert request.layers[0].kv_heads == 4
+
+
+def test_a_plan_without_speculation_is_built_for_its_best_drafter() -> None:
+    off = plan()
+    off = off.model_copy(update={"best": off.best.model_copy(update={"draft_len": 0})})
+    request = request_of(off, page_size=16)
+    assert request.draft_len > 0
+    assert "do not speculate" in request.notes[0]
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"gpu": "2080 Ti"}, r"7\.5: Triton emits no tensor-core"),
+        ({"gpu": "V100", "quant": "fp16"}, r"7\.0: Triton emits no tensor-core"),
+    ],
+)
+def test_cards_without_tensor_code_are_refused(changes: dict[str, object], reason: str) -> None:
+    with pytest.raises(InputError, match=reason):
+        request_of(plan(**{"quant": "w4a16", **changes}), page_size=16)
+
+
+def test_equal_requests_share_a_key_and_unlike_ones_do_not() -> None:
+    one, same = (request_of(plan(), page_size=16) for _ in range(2))
+    key = build_key(one, MADE_BY, trials=None)
+    assert build_key(same, MADE_BY, trials=None) == key
+    others = [
+        build_key(request_of(plan(), page_size=32), MADE_BY, trials=None),
+        build_key(request_of(plan(gpu="3090"), page_size=16), MADE_BY, trials=None),
+        build_key(one, MADE_BY, trials=5),
+        build_key(one, MADE_BY.model_copy(update={"triton": "3.6.0"}), trials=None),
+    ]
+    assert len({key, *others}) == 5
+    assert build_key(one, MADE_BY.model_copy(update={"python": "3.12"}), trials=None) == key
