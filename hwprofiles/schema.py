@@ -25,7 +25,11 @@ Segment = Literal["geforce", "pro", "datacenter", "edge", "mining", "comparison-
 
 class _Record(BaseModel):
     model_config = ConfigDict(
-        frozen=True, extra="forbid", use_attribute_docstrings=WITH_FIELD_DOCS, allow_inf_nan=False
+        frozen=True,
+        extra="forbid",
+        use_attribute_docstrings=WITH_FIELD_DOCS,
+        allow_inf_nan=False,
+        defer_build=True,
     )
 
 

@@ -16,8 +16,10 @@ from planner.cli.options import question_from, with_question_options
 from planner.cli.verbs import attach_plugin, find_plugin
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported, InputError, PlannerError
-from planner.search.recommend import recommend, search, situation
+from planner.search.recommend import recommend
 from planner.search.records import Plan, PlanInputs
+from planner.search.situation import situation
+from planner.search.sweep import search
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint

@@ -10,6 +10,7 @@ from rich.table import Table
 from rich.text import Text
 
 from hwprofiles.provenance import KINDS
+from planner.report.alternatives import alternatives_table
 from planner.report.command_line import shell_lines
 from planner.report.memory import bar, legend
 from planner.report.plain import plain
@@ -56,6 +57,7 @@ def page(
         _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(plan.best)),
         _section("Attention tile", _tile(plan.best_drafted or plan.best)),
         _section("Best of each drafter family", _families(plan.best_per_family)),
+        _section("Other formats, at the same batch and context", alternatives_table(plan)),
         _section("Cannot apply here", _not_applicable(plan)),
         _section("Set aside", _rejected(plan)),
         _section("What would change the answer", _bullets(plan.what_would_change)),

@@ -11,8 +11,9 @@ from planner.drafters.records import DraftWork
 from planner.search.evaluate import Grid, GridResult, at
 from planner.search.present import Index, circumstance, judged, tile_use
 from planner.search.question import Question
-from planner.search.recommend import Situation, best_drafted, search, situation
 from planner.search.records import Term
+from planner.search.situation import Situation, situation
+from planner.search.sweep import best_drafted, search
 from planner.search.terms import provenance_terms
 
 Group = tuple[str, tuple[Term, ...]]

@@ -10,7 +10,7 @@ from planner.search.records import PlanInputs
 if TYPE_CHECKING:
     from planner.cost.deployment import Deployment
     from planner.drafters.records import DrafterSpec
-    from planner.search.recommend import Situation
+    from planner.search.situation import Situation
 
 DEFAULT_VERSIONS = {
     "vllm": "0.33.0",

@@ -197,6 +197,9 @@ class Plan(_Record):
     """E[L] at which the best drafted candidate neither helps nor hurts."""
     d_table: tuple[TableCell, ...]
     best_per_family: tuple[Evaluation, ...]
+    alternatives: tuple[Evaluation, ...] = ()
+    """Best candidate of each other weight format, cache type and tensor-parallel size that the
+    question leaves open, at the stated batch and context, fastest first."""
     not_applicable: dict[str, str]
     """Family -> why it cannot apply here."""
     rejected: tuple[Rejection, ...]

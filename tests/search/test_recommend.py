@@ -8,8 +8,10 @@ from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported, InputError, NoFeasiblePlan
 from planner.search.explain import explain
 from planner.search.question import Question
-from planner.search.recommend import recommend, search, situation
+from planner.search.recommend import recommend
 from planner.search.records import Plan
+from planner.search.situation import situation
+from planner.search.sweep import search
 
 QWEN = Question(model="Qwen/Qwen3-8B", gpu="4090")
 
@@ -127,6 +129,23 @@ def test_every_point_of_the_grid_is_counted() -> None:
     searched = search(s)
     drafted = len(s.grid.batches) * len(s.grid.contexts) * 64 * len(searched.drafted)
     assert searched.points == drafted + len(s.grid.batches) * len(s.grid.contexts)
+
+
+def test_open_formats_and_caches_are_all_searched(plan: Plan) -> None:
+    pairs = {(e.quant, e.kv_dtype) for e in plan.alternatives}
+    wanted = {(q, kv) for q in ("bf16", "fp8", "w4a16") for kv in ("bf16", "fp8")}
+    assert pairs == wanted - {(plan.inputs.quant, plan.inputs.kv_dtype)}
+    speeds = [e.spec_tok_s for e in plan.alternatives]
+    assert speeds == sorted(speeds, reverse=True)
+
+
+def test_stated_formats_leave_nothing_open() -> None:
+    assert _ask(quant="fp8", kv_dtype="bf16").alternatives == ()
+
+
+def test_open_widths_are_searched_where_several_cards_share_layers() -> None:
+    plan = _ask(gpu="4x H100 SXM", quant="bf16", kv_dtype="bf16")
+    assert {e.tp for e in plan.alternatives} == {1, 2}
 
 
 def test_the_explanation_repeats_the_plan(plan: Plan) -> None:

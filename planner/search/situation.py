@@ -1,0 +1,98 @@
+"""The question with its names looked up: model, machine, engine, format, placement, grid."""
+
+from dataclasses import dataclass, replace
+
+from planner.arch.records import WeightFormat
+from planner.drafters.select import DrafterChoice
+from planner.errors import NoFeasiblePlan
+from planner.search.candidates import drafters, formats, grid_of
+from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
+from planner.search.evaluate import Grid
+from planner.search.question import Question
+from planner.search.setup import (
+    Machine,
+    Placement,
+    Target,
+    Wanted,
+    default_engine,
+    engine_of,
+    machine_of,
+    place,
+    target_of,
+)
+from planner.workload.parse import parse_workload
+from planner.workload.records import Workload
+
+
+@dataclass(frozen=True, slots=True)
+class Situation:
+    """The question with its names looked up."""
+
+    question: Question
+    target: Target
+    machine: Machine
+    engine: tuple[str, str | None]
+    placement: Placement
+    grid: Grid
+    headline: tuple[int, int]
+    """Indices of the stated batch and context."""
+    workload: Workload
+    choice: DrafterChoice
+    """Drafters that come into question, sizes beside a bf16 target."""
+    tried: tuple[str, ...]
+    """Formats that did not fit, one sentence each."""
+
+
+def wanted(question: Question, batch: int, context: int) -> Wanted:
+    """What the question asks of a placement."""
+    return Wanted(
+        tp=question.tp,
+        batch=batch,
+        context_len=context,
+        offload=question.offload,
+        power_limit_w=question.power_limit_w,
+        max_vram_mib=question.max_vram_mib,
+    )
+
+
+def situation(question: Question) -> Situation:
+    """Names looked up, format and placement chosen.
+
+    Raises:
+        NoFeasiblePlan: no format fits the stated machine at the stated batch and context.
+    """
+    refuse_unmodelled(question)
+    refuse_unknown(question)
+    machine = machine_of(question.gpu, question.host)
+    machine = replace(machine, count=machine.count or 1)
+    target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
+    refuse_misfits(question, target.arch, machine)
+    stated = engine_of(question.engine)
+    engine = stated or (default_engine(target, machine.device, question.offload), None)
+    grid, batch, context = grid_of(question, target.arch)
+    asked = wanted(question, batch, context)
+    tried: list[str] = []
+    for fmt in candidate_formats(question, target, engine[0], machine):
+        attempt = replace(target, weights=fmt)
+        placement = place(attempt, machine, engine, asked)
+        if placement.fits:
+            headline = (grid.batches.index(batch), grid.contexts.index(context))
+            return Situation(
+                question, attempt, machine, engine, placement, grid, headline,
+                parse_workload(question.workload),
+                drafters(question, target.arch, engine[0]), tuple(tried),
+            )  # fmt: skip
+        tried += placement.reasons
+    raise NoFeasiblePlan(
+        "; ".join(tried[-2:]) + "; try a smaller --quant, --context or --batch, more GPUs "
+        "(--gpu 2x...), or --offload auto"
+    )
+
+
+def candidate_formats(
+    q: Question, target: Target, engine: str, machine: Machine
+) -> list[WeightFormat]:
+    """Weight formats that the question leaves open, most precise first."""
+    return formats(
+        target, engine, machine, stated=q.quant is not None, offload=q.offload is not None
+    )
