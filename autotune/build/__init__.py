@@ -1,0 +1,1 @@
+"""Building the verification kernel for a plan: search, compile, check, write."""

@@ -1,0 +1,258 @@
+"""One build from a request: look in the cache, else search, compile, validate and write."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from hashlib import sha256
+from pathlib import Path
+
+from autotune.build.folder import (
+    build_key,
+    cache_folder,
+    copy_build,
+    finished,
+    versions,
+    write_build,
+)
+from autotune.build.ranking import Work
+from autotune.build.request import BuildRequest, LayerWork
+from planner.errors import OutsideFailure
+from spec_kernels.aot import Compiled, Job
+from spec_kernels.manifest import (
+    BuildManifest,
+    File,
+    Kernel,
+    Problem,
+    Role,
+    SearchRecord,
+    Shape,
+    Target,
+    Tile,
+    Usage,
+    Validation,
+    source_sha256,
+)
+from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
+
+Progress = Callable[[str, int, int], None]
+"""Called with what is being done, steps done, and steps in all."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """How to build."""
+
+    out: Path | None
+    """Folder that gets the build; None leaves it in the cache."""
+    jobs: int
+    trials: int | None
+    force: bool = False
+    """Build again even when the cache holds it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """The result."""
+
+    manifest: BuildManifest
+    folder: Path
+    from_cache: bool
+
+
+def build(request: BuildRequest, wanted: Wanted, progress: Progress) -> Built:
+    """The build of a request, from the cache where it is there.
+
+    Raises:
+        InputError: Triton is missing, or the folder is not ours to replace.
+        NoFeasiblePlan: no configuration may be shipped.
+        OutsideFailure: the compiler or the disk failed, or the kernel gave wrong numbers.
+    """
+    key = build_key(request, versions(), trials=wanted.trials)
+    cached = cache_folder() / key
+    manifest = None if wanted.force else finished(cached, key)
+    hit = manifest is not None
+    if manifest is None:
+        manifest = _make(request, wanted, (key, cached), progress)
+    if wanted.out is None:
+        return Built(manifest, cached, hit)
+    if finished(wanted.out, key) is None or not hit:
+        copy_build(cached, wanted.out)
+    return Built(manifest, wanted.out, hit)
+
+
+def _make(
+    request: BuildRequest, wanted: Wanted, place: tuple[str, Path], progress: Progress
+) -> BuildManifest:
+    from autotune.build.search import Effort, search  # noqa: PLC0415  # a cache hit needs none
+
+    key, cached = place
+    work_folder = cached.with_name(f"{key}.work")
+    work_folder.mkdir(parents=True, exist_ok=True)
+    effort = Effort(work_folder, wanted.jobs, wanted.trials)
+    kernels: dict[str, Kernel] = {}
+    files: dict[str, bytes] = {}
+    totals: list[SearchRecord] = []
+    for layer in request.layers:
+        works = _works(request, layer)
+        title = f"{layer.name}: head dim {layer.spec.head_dim}"
+        found = search(tuple(works.values()), effort, lambda n, m: progress(title, n, m))
+        totals.append(
+            SearchRecord(
+                ranking="static", space=found.space, compiled=len(found.trials),
+                pruned=found.pruned, refused=found.refused(),
+            )
+        )  # fmt: skip
+        chosen: list[tuple[Role, TileConfig, int, float]] = []
+        for role, work in works.items():
+            trial, seconds = found.best(work)
+            if role == "verify" or trial.config != chosen[0][1]:
+                chosen.append((role, trial.config, work.query_rows, seconds))
+        chosen.append(("merge", MERGE_TILE, 0, 0.0))
+        for one in chosen:
+            kernel, content = _kernel(request, layer.spec, one, work_folder)
+            kernels.setdefault(kernel.cubin.name, kernel)
+            files.update(content)
+    progress("checking numbers", 0, 1)
+    verdict = validated(request, tuple(kernels.values()))
+    progress("checking numbers", 1, 1)
+    manifest = BuildManifest(
+        key=key,
+        statement=_statement(request, verdict),
+        source_sha256=source_sha256(),
+        target=Target(
+            capability=request.capability,
+            gpu=request.device.id,
+            sm_count=request.device.sm_count,
+        ),
+        problem=Problem(
+            model=request.model, draft_len=request.draft_len, batch=request.batch,
+            context_len=request.context_len, kv_dtype=request.kv_dtype,
+        ),
+        kernels=tuple(kernels.values()),
+        search=_summed(totals),
+        validation=verdict,
+        versions=versions(),
+    )  # fmt: skip
+    write_build(cached, manifest, files)
+    shutil.rmtree(work_folder, ignore_errors=True)
+    return manifest
+
+
+MERGE_TILE = TileConfig(block_m=16, block_n=16, num_warps=4, num_stages=1)
+"""The merge has no tile; only its warps count."""
+
+
+def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
+    def work(q_len: int) -> Work:
+        return Work(
+            request.device, request.capability, layer.spec, layer.group_size * q_len,
+            layer.kv_heads, request.batch, request.context_len,
+        )  # fmt: skip
+
+    return {"verify": work(request.q_len), "decode": work(1)}
+
+
+def _kernel(
+    request: BuildRequest,
+    spec: VerifySpec,
+    chosen: tuple[Role, TileConfig, int, float],
+    work_folder: Path,
+) -> tuple[Kernel, dict[str, bytes]]:
+    role, config, rows, seconds = chosen
+    job = Job("merge" if role == "merge" else "attend", spec, config, request.capability)
+    compiled = _compiled_apart(job, work_folder)
+    tile = f"_m{config.block_m}n{config.block_n}w{config.num_warps}s{config.num_stages}"
+    stem = (
+        f"{job.kernel}_{spec.label}{'' if role == 'merge' else tile}.sm{request.capability}"
+    )
+    files = {f"{stem}.cubin": compiled.cubin, f"{stem}.ptx": compiled.ptx.encode()}
+    cubin, ptx = (
+        File(name=name, sha256=sha256(content).hexdigest()) for name, content in files.items()
+    )
+    used = compiled.resources
+    kernel = Kernel(
+        role=role, entry=compiled.name, cubin=cubin, ptx=ptx,
+        shape=Shape(**asdict(spec)), tile=Tile(**asdict(config)),
+        parameters=compiled.parameters,
+        usage=Usage(
+            registers=used.registers, spill_bytes=used.stack_bytes, smem_bytes=used.smem_bytes,
+            blocks_per_sm=compiled.blocks_per_sm, matrix_instruction=compiled.matrix_instruction,
+        ),
+        query_rows=rows, static_us=round(seconds * 1e6, 2),
+    )  # fmt: skip
+    return kernel, files
+
+
+def _compiled_apart(job: Job, work_folder: Path) -> Compiled:
+    """Compile in a process of its own, where Triton's interpreter is certainly off."""
+    from autotune.build.search import Effort, _pool  # noqa: PLC0415
+    from spec_kernels.aot import compile_job  # noqa: PLC0415
+    from spec_kernels.errors import CompilerFailure  # noqa: PLC0415
+
+    try:
+        with _pool(Effort(work_folder, 1)) as pool:
+            return pool.submit(compile_job, job).result()
+    except CompilerFailure as failure:
+        raise OutsideFailure(str(failure)) from failure
+
+
+def validated(request: BuildRequest, kernels: tuple[Kernel, ...]) -> Validation:
+    """Numerical verdict over the chosen configurations.
+
+    Raises:
+        OutsideFailure: the check could not run, or the numbers are wrong.
+    """
+    group = {layer.spec: layer.group_size for layer in request.layers}
+    asked = [
+        {
+            "spec": one.shape.model_dump(),
+            "config": one.tile.model_dump(),
+            "group": group[VerifySpec(**one.shape.model_dump())],
+            "q_len": request.q_len if one.role == "verify" else 1,
+        }
+        for one in kernels
+        if one.role != "merge"
+    ]
+    ended = subprocess.run(  # noqa: S603  # this interpreter, our own module
+        [sys.executable, "-m", "spec_kernels.verify_attention.validate"],
+        input=json.dumps(asked),
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TRITON_INTERPRET": "1"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if ended.returncode:
+        last = ended.stderr.strip().splitlines()[-1:] or ["no message"]
+        raise OutsideFailure(f"the numerical check did not run: {last[0]}")
+    verdict = Validation.model_validate_json(ended.stdout.splitlines()[-1])
+    if not verdict.passed:
+        raise OutsideFailure(
+            f"the kernel gives wrong numbers: error {verdict.worst_ratio:.2f} times that of plain "
+            f"torch, bound 2 ({verdict.ran_on}); please report it with the plan"
+        )
+    return verdict
+
+
+def _statement(request: BuildRequest, verdict: Validation) -> str:
+    where = "in the interpreter" if verdict.ran_on == "interpreter" else f"on {verdict.ran_on}"
+    return f"validated numerically {where}, compiled for sm_{request.capability}, not timed"
+
+
+def _summed(records: list[SearchRecord]) -> SearchRecord:
+    refused: dict[str, int] = {}
+    for one in records:
+        for reason, count in one.refused.items():
+            refused[reason] = refused.get(reason, 0) + count
+    return SearchRecord(
+        ranking="static",
+        space=sum(one.space for one in records),
+        compiled=sum(one.compiled for one in records),
+        pruned=sum(one.pruned for one in records),
+        refused=refused,
+    )

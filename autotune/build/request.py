@@ -1,0 +1,131 @@
+"""What is to be built: the attention layers of the plan's model on the plan's card."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hwprofiles.device import Device, device_for
+from hwprofiles.lookup import find_gpu
+from planner.arch.load import load_model
+from planner.arch.records import AttentionShape, ModelArch
+from planner.errors import InputError, NoFeasiblePlan
+from planner.search.records import Evaluation, Plan
+from spec_kernels.arch import arch_limits
+from spec_kernels.errors import UnsupportedShape
+from spec_kernels.verify_attention.spec import Dtype, VerifySpec
+
+KV_DTYPES: dict[str, Dtype] = {"bf16": "bf16", "fp16": "fp16"}
+"""KV cache type of a plan -> type of queries and cache in the kernel."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerWork:
+    """One kind of attention layer, as one GPU sees it."""
+
+    name: str
+    """Name of the layer group: full, window, ..."""
+    group_size: int
+    kv_heads: int
+    """On one rank."""
+    spec: VerifySpec
+
+
+@dataclass(frozen=True, slots=True)
+class BuildRequest:
+    """Everything that decides a build, apart from versions."""
+
+    model: str
+    device: Device
+    capability: int
+    """major * 10 + minor."""
+    layers: tuple[LayerWork, ...]
+    draft_len: int
+    batch: int
+    context_len: int
+    kv_dtype: str
+    notes: tuple[str, ...] = ()
+    """What the user should know about the plan's part in this."""
+
+    @property
+    def q_len(self) -> int:
+        """Query tokens of one sequence in a verification."""
+        return 1 + self.draft_len
+
+
+def request_of(plan: Plan, *, page_size: int) -> BuildRequest:
+    """What the plan's model needs on the plan's card.
+
+    Raises:
+        InputError: the card or an attention layer has no kernel here.
+        NoFeasiblePlan: the plan has no drafted candidate.
+    """
+    chosen, notes = _candidate(plan)
+    device = device_for(find_gpu(plan.inputs.gpu))
+    arch = load_model(plan.inputs.model)
+    try:
+        capability = _capability(device)
+        layers = _layers(arch, chosen, page_size)
+    except UnsupportedShape as refused:
+        raise InputError(f"no kernel for {arch.name} on {device.name}: {refused}") from refused
+    if plan.inputs.engine == "llama.cpp":
+        notes.append("llama.cpp cannot load this kernel; it is of use to vLLM's page layout")
+    return BuildRequest(
+        model=plan.inputs.model_name,
+        device=device,
+        capability=capability,
+        layers=layers,
+        draft_len=chosen.draft_len,
+        batch=chosen.batch,
+        context_len=chosen.context_len,
+        kv_dtype=chosen.kv_dtype,
+        notes=tuple(notes),
+    )
+
+
+def _candidate(plan: Plan) -> tuple[Evaluation, list[str]]:
+    if plan.best.draft_len > 0:
+        return plan.best, []
+    if plan.best_drafted is None:
+        raise NoFeasiblePlan(
+            "the plan has no drafted candidate, so there is nothing to verify; "
+            "try another --drafter, or a smaller --quant, --batch or --context"
+        )
+    best = plan.best_drafted
+    note = f"the plan says do not speculate; built for its best drafter, {best.family} D="
+    return best, [f"{note}{best.draft_len}"]
+
+
+def _capability(device: Device) -> int:
+    if device.compute_capability is None:
+        raise UnsupportedShape(f"{device.vendor} cards have no CUDA compute capability")
+    major, minor = device.compute_capability.split(".")
+    capability = int(major) * 10 + int(minor)
+    arch_limits(capability)
+    return capability
+
+
+def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerWork, ...]:
+    found: dict[tuple[object, ...], LayerWork] = {}
+    for group in arch.groups:
+        shape = group.attention
+        if shape is None or shape.kind == "linear":
+            continue
+        spec = _spec(shape, chosen.kv_dtype, page_size)
+        kv_heads = max(1, shape.num_kv_heads // chosen.tp)
+        work = LayerWork(group.name, shape.group_size, kv_heads, spec)
+        found.setdefault((spec, work.group_size), work)
+    if not found:
+        raise UnsupportedShape("no layer of it has softmax attention")
+    return tuple(found.values())
+
+
+def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
+    if shape.kind != "gqa":
+        raise UnsupportedShape(
+            f"its attention is {shape.kind}; the kernel computes grouped-query attention"
+        )
+    if kv_dtype not in KV_DTYPES:
+        raise UnsupportedShape(
+            f"KV cache type {kv_dtype}; built are {', '.join(KV_DTYPES)}: give --kv-dtype"
+        )
+    return VerifySpec(shape.head_dim, page_size, KV_DTYPES[kv_dtype])
