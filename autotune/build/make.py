@@ -9,6 +9,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from functools import partial
 from hashlib import sha256
 from pathlib import Path
 
@@ -101,7 +102,7 @@ def _make(
     for layer in request.layers:
         works = _works(request, layer)
         title = f"{layer.name}: head dim {layer.spec.head_dim}"
-        found = search(tuple(works.values()), effort, lambda n, m: progress(title, n, m))
+        found = search(tuple(works.values()), effort, partial(progress, title))
         totals.append(
             SearchRecord(
                 ranking="static", space=found.space, compiled=len(found.trials),
@@ -168,9 +169,7 @@ def _kernel(
     job = Job("merge" if role == "merge" else "attend", spec, config, request.capability)
     compiled = _compiled_apart(job, work_folder)
     tile = f"_m{config.block_m}n{config.block_n}w{config.num_warps}s{config.num_stages}"
-    stem = (
-        f"{job.kernel}_{spec.label}{'' if role == 'merge' else tile}.sm{request.capability}"
-    )
+    stem = f"{job.kernel}_{spec.label}{'' if role == 'merge' else tile}.sm{request.capability}"
     files = {f"{stem}.cubin": compiled.cubin, f"{stem}.ptx": compiled.ptx.encode()}
     cubin, ptx = (
         File(name=name, sha256=sha256(content).hexdigest()) for name, content in files.items()
@@ -219,7 +218,7 @@ def validated(request: BuildRequest, kernels: tuple[Kernel, ...]) -> Validation:
         for one in kernels
         if one.role != "merge"
     ]
-    ended = subprocess.run(  # noqa: S603  # this interpreter, our own module
+    ended = subprocess.run(  # this interpreter, our own module
         [sys.executable, "-m", "spec_kernels.verify_attention.validate"],
         input=json.dumps(asked),
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "TRITON_INTERPRET": "1"},

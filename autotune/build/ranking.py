@@ -83,7 +83,8 @@ def static_seconds(work: Work, config: TileConfig, blocks_per_sm: int) -> float:
     waves = math.ceil(blocks / (device.sm_count * blocks_per_sm))
     compute_s = waves * steps * (_step_s(work, config, resident) + STEP_S)
     hidden = OVERLAP * min(stream_s, compute_s)
-    return max(stream_s, compute_s) + hidden + LAUNCH_S * (1 + (splits > 1)) + _merge_s(work, splits)
+    launches_s = LAUNCH_S * (1 + (splits > 1))
+    return max(stream_s, compute_s) + hidden + launches_s + _merge_s(work, splits)
 
 
 def _step_s(work: Work, config: TileConfig, resident: int) -> float:

@@ -88,9 +88,7 @@ class Effort:
     seed: int = 0
 
 
-def search(
-    works: tuple[Work, ...], effort: Effort, progress: Callable[[int, int], None]
-) -> Found:
+def search(works: tuple[Work, ...], effort: Effort, progress: Callable[[int, int], None]) -> Found:
     """Compile what could be best for any of the works, which share one specification.
 
     The grid is tried in the order of the cost model's optimistic estimate, so that what is tried
