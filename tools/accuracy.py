@@ -25,7 +25,7 @@ from planner.report.accuracy_words import (
     group_cells,
     made,
     measure,
-    pair,
+    operation_cells,
     percent,
     sample_of,
     validated,
@@ -55,7 +55,7 @@ measured speed lost by taking the D that the model ranks first. Errors are
 
 {weights}
 
-{left_out}
+{left_out} (`python -m autotune.fit` finds what each origin moved.)
 
 An unanswered row is counted as unanswered, never as right. Rows that contradict themselves (a
 speedup above E[L], or more tokens a round than D + 1) are set aside by
@@ -65,8 +65,8 @@ column of the first table shows what remains without them.
 """
 GROUPS = """## By group
 
-Two figures are in sample/origin left out; R is median/9 of 10 rows within. Groups with fewer than
-10 rows are not validated.
+Two figures are in sample/origin left out; R and speedup are medians. Groups with fewer than 10
+rows are not validated.
 """
 OPERATIONS = """## Operations
 
@@ -74,6 +74,9 @@ Rows drawn from the performance tables of aiconfigurator-core 0.12.0 (Apache-2.0
 2025-2026 NVIDIA CORPORATION & AFFILIATES; `planner/evidence/data/silicon/NOTICE`). The constants
 of the kernels were fitted on the tables of these three cards, so these errors are in sample.
 Median/9 of 10 rows within.
+"""
+LEFT_OUT_CARDS = """The same with the constants of each kernel as a fit without the row's card moves
+them. Kernels that were timed on one card only are not in these figures.
 """
 GATE = """## What keeps these figures
 
@@ -121,21 +124,18 @@ def group(by: str, groups: Mapping[str, Mapping[str, Any]]) -> str:
     return f"{text}\n{wrapped(few[:1].upper() + few[1:])}.\n" if few else text
 
 
-def operations(figures: Mapping[str, Any]) -> str:
+def operations(figures: Mapping[str, Any], prefix: str) -> str:
     """Errors of single operations by kind and GPU."""
     kinds = figures["operations"]
     gpus = list(dict.fromkeys(gpu for by_gpu in kinds.values() for gpu in by_gpu))
 
     def rows() -> Iterator[Sequence[str]]:
         for kind, title in OPERATION_TITLES.items():
-            found = kinds[kind]
-            cells = (
-                pair(found[gpu]["median"], found[gpu]["p90"]) if gpu in found else "-"
-                for gpu in gpus
-            )
-            yield title, str(found["all"]["rows"]), percent(found["all"]["answered"]), *cells
+            cells = operation_cells(kinds[kind], gpus, prefix)
+            if any(cells):
+                yield title, str(kinds[kind]["all"][f"{prefix}rows"]), *cells
 
-    return table(("operation", "rows", "answered", *gpus), rows())
+    return table(("operation", "rows", *gpus), rows())
 
 
 def counted(title: str, counts: Mapping[str, Any]) -> str:
@@ -153,7 +153,9 @@ def page(figures: Mapping[str, Any]) -> str:
         GROUPS,
         *(group(by, g) for by, g in figures["groups"].items() if by != "consistency"),
         OPERATIONS,
-        operations(figures),
+        operations(figures, ""),
+        LEFT_OUT_CARDS,
+        operations(figures, "left_out_"),
         f"## Look-up drafting\n\n{wrapped(arms_sentence(figures['arms']))}\n",
         "## Flagged origins\n",
         "\n".join(f"- {name}: {why}" for name, why in figures["flagged"].items()) + "\n",

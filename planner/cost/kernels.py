@@ -1,6 +1,8 @@
 """Kernel constants by kernel path, engine and number format (data: `data/*_kernels.json`)."""
 
 import json
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
@@ -12,10 +14,37 @@ from planner.cost.gemm import GemmKernel
 from planner.cost.moe import MoeKernel
 
 Row = dict[str, Any]
+Replacements = Mapping[str, Mapping[str, Mapping[str, float]]]
+"""Table -> id of a kernel -> constants."""
+_replaced: dict[str, dict[str, Mapping[str, float]]] = {}
+
+
+@contextmanager
+def replaced(constants: Replacements) -> Iterator[None]:
+    """Other constants for some kernels, as a fit without one of the cards gives them.
+
+    What was computed from the shipped ones and kept stays as it was: that is the caller's to drop.
+    """
+    _replaced.update({table: dict(kernels) for table, kernels in constants.items()})
+    try:
+        yield
+    finally:
+        _replaced.clear()
+
+
+def kernel_rows(table: str) -> tuple[Row, ...]:
+    """All kernels of a table (`attention`, `gemm`, `moe`): names, constants, origin."""
+    others = _replaced.get(table)
+    if not others:
+        return _shipped(table)
+    return tuple(
+        {**row, "constants": {**row["constants"], **others.get(row["id"], {})}}
+        for row in _shipped(table)
+    )
 
 
 @lru_cache(maxsize=3)
-def _rows(table: str) -> tuple[Row, ...]:
+def _shipped(table: str) -> tuple[Row, ...]:
     text = files("planner.cost").joinpath(f"data/{table}_kernels.json").read_text("utf-8")
     return tuple(json.loads(text))
 
@@ -41,7 +70,7 @@ def attention_kernel(
     A kernel name as performance tables record it comes first; then the longest path prefix; then
     constants fitted on a card of the same compute capability before those of all cards.
     """
-    rows = [r for r in _rows("attention") if _kv_matches(r, kv_dtype)]
+    rows = [r for r in kernel_rows("attention") if _kv_matches(r, kv_dtype)]
     named = [r for r in rows if kernel in r["kernels"]] if kernel else []
     fitting = named or [r for r in rows if _prefix(r, path_id) >= 0]
     if not fitting:
@@ -71,9 +100,9 @@ def _part_of(kernel: str, row: Row) -> bool:
 
 
 def _choose(table: str, want: Library) -> Row:
-    rows = [r for r in _rows(table) if r["dtype"] == want.dtype]
+    rows = [r for r in kernel_rows(table) if r["dtype"] == want.dtype]
     if not rows:
-        known = sorted({r["dtype"] for r in _rows(table)})
+        known = sorted({r["dtype"] for r in kernel_rows(table)})
         raise MissingFact(
             f"no {table} constants for {want.dtype}; known formats: {', '.join(known)}"
         )

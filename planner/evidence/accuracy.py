@@ -4,7 +4,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import chain
 from statistics import median
 
 import numpy as np
@@ -13,7 +12,12 @@ from hwprofiles.errors import InputError
 from hwprofiles.load import load_index
 from hwprofiles.lookup import find_gpu
 from planner.evidence import load
-from planner.evidence.ask import arm_speedup, operation_values, outcomes
+from planner.evidence.ask import (
+    arm_speedup,
+    operation_values,
+    operation_values_left_out,
+    outcomes,
+)
 from planner.evidence.measures import RowFigures, figures, right, verdict_of
 from planner.evidence.records import EvidenceRow, Excluded, OperationRow, Outcome
 
@@ -30,7 +34,7 @@ class Group:
     in_sample: RowFigures | None
     """None where the group has fewer than `VALIDATED_ROWS` rows: not validated."""
     left_out: RowFigures | None
-    """As `in_sample`, each row predicted without the published acceptance of its origin."""
+    """As `in_sample`, each row predicted as if its origin had not been seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +45,11 @@ class OperationFigures:
     answered: float
     median: float | None
     p90: float | None
+    left_out_rows: int
+    """Rows of kernels that were timed on another card too."""
+    left_out_median: float | None
+    """As `median`, with kernels fitted without the row's card."""
+    left_out_p90: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,24 +139,45 @@ def _arms() -> ArmFigures:
     return ArmFigures(len(pairs), median(errors), max(errors), sum(said) / len(said))
 
 
-def _operation_figures(errors: Sequence[float | None]) -> OperationFigures:
+Errors = Sequence[float | None]
+
+
+def _errors(rows: Sequence[OperationRow], values: Errors) -> Errors:
+    pairs = zip(rows, values, strict=True)
+    return [None if value is None else abs(value / row.measured - 1) for row, value in pairs]
+
+
+def _operation_figures(errors: Errors, left_out: Errors) -> OperationFigures:
     found = [e for e in errors if e is not None]
+    others = [e for e in left_out if e is not None]
     return OperationFigures(
         rows=len(errors),
         answered=len(found) / len(errors),
-        median=float(np.median(found)) if found else None,
-        p90=float(np.quantile(found, 0.9)) if found else None,
+        median=_quantile(found, 0.5),
+        p90=_quantile(found, 0.9),
+        left_out_rows=len(others),
+        left_out_median=_quantile(others, 0.5),
+        left_out_p90=_quantile(others, 0.9),
     )
 
 
+def _quantile(errors: Sequence[float], share: float) -> float | None:
+    return float(np.quantile(errors, share)) if errors else None
+
+
 def _operations(rows: Sequence[OperationRow]) -> dict[str, dict[str, OperationFigures]]:
-    errors: dict[str, dict[str, list[float | None]]] = defaultdict(lambda: defaultdict(list))
-    for row, value in zip(rows, operation_values(rows), strict=True):
-        errors[row.kind][row.gpu].append(None if value is None else abs(value / row.measured - 1))
+    inside = _errors(rows, operation_values(rows))
+    outside = _errors(rows, operation_values_left_out(rows))
+    members: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
+    for n, row in enumerate(rows):
+        members[row.kind]["all"].append(n)
+        members[row.kind][row.gpu].append(n)
     return {
-        kind: {"all": _operation_figures(list(chain.from_iterable(by_gpu.values())))}
-        | {gpu: _operation_figures(found) for gpu, found in by_gpu.items()}
-        for kind, by_gpu in errors.items()
+        kind: {
+            gpu: _operation_figures([inside[n] for n in ns], [outside[n] for n in ns])
+            for gpu, ns in by_gpu.items()
+        }
+        for kind, by_gpu in members.items()
     }
 
 

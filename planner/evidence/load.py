@@ -34,6 +34,7 @@ def _row(raw: Line) -> EvidenceRow:
         speedup=float(raw["speedup"]),
         tokens_per_round=raw.get("tokens_per_round"),
         round_cost_ratio=raw.get("round_cost_ratio"),
+        baseline_tok_s=raw.get("baseline_tok_s"),
     )
 
 

@@ -28,6 +28,8 @@ class EvidenceRow:
     """E[L] as measured, bonus token included."""
     round_cost_ratio: float | None
     """R, where it was measured apart."""
+    baseline_tok_s: float | None = None
+    """Plain decoding over the whole batch, where the source states it."""
 
     @property
     def sweep(self) -> tuple[str, ...]:

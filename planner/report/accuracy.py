@@ -18,7 +18,7 @@ from planner.report.accuracy_words import (
     group_cells,
     made,
     measure,
-    pair,
+    operation_cells,
     sample_of,
     validated,
 )
@@ -45,10 +45,14 @@ def accuracy_page(record: Record, remarks: Sequence[str]) -> list[RenderableType
         if by != "consistency":
             parts += _block(f"By {by}", *_groups(by, groups))
     parts += _notes(
-        "Two figures: in sample/origin left out; R: median/9 of 10 within. False: rows that hurt "
+        "Two figures: in sample/origin left out. R and speedup are medians. False: rows that hurt "
         'and for which "helps" was said, origin left out.'
     )
-    parts += _block("Operations timed on silicon: median/9 of 10 within", _operations(record))
+    parts += _block("Operations timed on silicon: median/9 of 10 within", _operations(record, ""))
+    parts += _block(
+        "The same, kernels fitted without the card (those timed on others too)",
+        _operations(record, "left_out_"),
+    )
     parts += _block("Look-up drafting", Text(arms_sentence(record["arms"])))
     parts += _block("Flagged as inconsistent, and scored all the same", _listed(record["flagged"]))
     parts += _block("Not scored", _counts(record["excluded"]))
@@ -97,7 +101,7 @@ def _groups(by: str, groups: Mapping[str, Record]) -> list[RenderableType]:
     return parts
 
 
-def _operations(record: Record) -> Table:
+def _operations(record: Record, prefix: str) -> Table:
     operations = record["operations"]
     gpus = list(dict.fromkeys(gpu for by_gpu in operations.values() for gpu in by_gpu))
     table = Table.grid(padding=(0, 2))
@@ -106,11 +110,9 @@ def _operations(record: Record) -> Table:
         table.add_column(justify="right", no_wrap=True)
     table.add_row("", *(gpu.split()[0] for gpu in gpus))
     for kind, title in OPERATION_TITLES.items():
-        by_gpu = operations[kind]
-        cells = (
-            pair(by_gpu[gpu]["median"], by_gpu[gpu]["p90"]) if gpu in by_gpu else "" for gpu in gpus
-        )
-        table.add_row(title, *cells)
+        cells = operation_cells(operations[kind], gpus, prefix)
+        if any(cells):
+            table.add_row(title, *cells)
     return table
 
 

@@ -28,8 +28,9 @@ MEASURES: Sequence[tuple[str, str]] = (
     ("answered", "answered"),
 )
 LEFT_OUT = (
-    "Left out: a row is predicted without the published acceptance of its own origin. The "
-    "constants of R are those shipped, fitted with all origins, so that R does not change."
+    "Left out: a row is predicted as if its origin had not been seen: without the published "
+    "acceptance of that origin, and with the constants of R moved to where a fit without it puts "
+    "them."
 )
 WEIGHTS = (
     "An origin with n rows weighs sqrt(n); origins with fewer than 3 rows do not count in medians."
@@ -59,10 +60,10 @@ def measure(found: Record | None, name: str) -> str:
 
 
 def group_cells(group: Record) -> tuple[str, ...]:
-    """R, blind median, blind p90, coverage, verdict, false helps of a validated group."""
+    """R, speedup, its p90, coverage, verdict, false helps of a validated group."""
     inside, outside = group["in_sample"], group["left_out"]
     return (
-        pair(inside["ratio_median"], inside["ratio_p90"]) if inside["ratio_rows"] else "-",
+        pair(inside["ratio_median"], outside["ratio_median"]) if inside["ratio_median"] else "-",
         pair(inside["blind_median"], outside["blind_median"]),
         pair(inside["blind_p90"], outside["blind_p90"]),
         pair(inside["coverage80"], outside["coverage80"]),
@@ -91,6 +92,22 @@ def made(record: Record) -> str:
     """`2026-11-30, planner 0.1.0, Python 3.11.7, numpy 2.4.6`."""
     m = record["made"]
     return f"{m['date']}, planner {m['planner']}, Python {m['python']}, numpy {m['numpy']}"
+
+
+def operation_cells(by_gpu: Mapping[str, Record], gpus: Sequence[str], prefix: str) -> list[str]:
+    """Median/p90 of one kind of operation by card; empty where it was not timed.
+
+    Args:
+        by_gpu: The figures of the kind.
+        gpus: The columns.
+        prefix: `left_out_` for kernels fitted without the card, else nothing.
+    """
+    cells = []
+    for gpu in gpus:
+        found = by_gpu.get(gpu)
+        median = found[f"{prefix}median"] if found else None
+        cells.append(pair(median, found[f"{prefix}p90"]) if found and median is not None else "")
+    return cells
 
 
 def arms_sentence(arms: Record) -> str:

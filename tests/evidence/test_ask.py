@@ -1,10 +1,17 @@
 import pytest
 
-from planner.evidence import load
-from planner.evidence.ask import arm_speedup, operation_values, outcomes
+from planner.cost.constants import value
+from planner.evidence import left_out, load
+from planner.evidence.ask import (
+    arm_speedup,
+    operation_values,
+    operation_values_left_out,
+    outcomes,
+)
 from planner.evidence.records import OperationRow
 from planner.predict.batch import answer_lines
 
+PATH = ("gguf", "tiled_overread")
 DFLASH = next(row for row in load.rows() if row.origin == "Luce-Org/lucebox")
 
 
@@ -55,3 +62,30 @@ def test_a_look_up_arm_uses_the_measured_cost_of_its_round() -> None:
         reverse=True,
     )[:: len(load.arms()) // 3 - 1]
     assert arm_speedup(dear) < arm_speedup(cheap)
+
+
+def test_constants_are_those_of_a_fit_without_the_origin_and_are_put_back() -> None:
+    moving = next(row for row in load.rows() if row.origin in left_out.origins())
+    before = value(*PATH)
+    with left_out.without_origin("Luce-Org/lucebox"):
+        assert value(*PATH) != before
+    assert value(*PATH) == before
+    inside, outside = (outcomes([moving], leave_origin_out=out)[0] for out in (False, True))
+    assert inside.blind["t_verify_s"] != outside.blind["t_verify_s"]
+    assert outcomes([moving], leave_origin_out=False)[0] == inside
+
+
+def test_a_kernel_is_timed_without_its_card_only_where_another_card_has_it() -> None:
+    rows = [row for row in load.operations() if row.kind == "gemm"][::15]
+    inside, outside = operation_values(rows), operation_values_left_out(rows)
+    assert any(value is None for value in outside)
+    for row, one, other in zip(rows, inside, outside, strict=True):
+        if one is not None:
+            assert (other is not None) == left_out.timed_elsewhere(row.lines[0])
+    assert operation_values(rows) == inside
+    assert any(o is not None and o != i for i, o in zip(inside, outside, strict=True))
+
+
+def test_whole_steps_have_no_card_to_leave_out() -> None:
+    steps = [row for row in load.operations() if row.kind == "step"]
+    assert operation_values_left_out(steps) == [None] * len(steps)

@@ -1,0 +1,144 @@
+"""Fits the constants of attention, GEMM and fused-MoE kernels to timed operations."""
+
+from collections import defaultdict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from autotune.fit import priors
+from autotune.fit.robust import Fitted, Prior, errors, fit, origin_weights
+from autotune.fit.wheel import Timed
+from planner.cost.attention import attention_seconds
+from planner.cost.gemm import gemm_seconds
+from planner.cost.kernels import kernel_rows
+from planner.cost.moe import moe_seconds
+from planner.cost.smooth import Floats, stack, take
+from planner.errors import InputError
+from planner.evidence.left_out import RECORDS, kernel_ids
+from planner.predict.operations import prepare
+
+ROW_SD = 0.15
+"""Spread of log latency that a right law would leave: measured scatter and what is not modelled."""
+MIN_ROWS = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Law:
+    """One operation: the priors of its constants, and its formula."""
+
+    priors: Mapping[str, Prior]
+    seconds: Callable[[Any, Any, Any], Floats]
+    """(cards, constants, works) -> seconds."""
+
+
+def _attention(card: Any, kernel: Any, work: Any) -> Floats:
+    floor, body = attention_seconds(card, kernel, work, warm=True)
+    return np.asarray(floor + body)
+
+
+def _gemm(card: Any, kernel: Any, work: Any) -> Floats:
+    return np.asarray(gemm_seconds(card, kernel, work, warm=True))
+
+
+def _moe(card: Any, kernel: Any, work: Any) -> Floats:
+    return np.asarray(moe_seconds(card, kernel, work, warm=True))
+
+
+LAWS: Mapping[str, Law] = {
+    "attention": Law(priors.ATTENTION, _attention),
+    "gemm": Law(priors.GEMM, _gemm),
+    "moe": Law(priors.MOE, _moe),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """Rows of one kernel, ready to be evaluated."""
+
+    gpus: tuple[str, ...]
+    cards: Any
+    works: Any
+    seconds: Floats
+
+    def of(self, keep: Sequence[bool]) -> "Sample":
+        """The rows for which `keep` is true."""
+        chosen = np.flatnonzero(keep)
+        return Sample(
+            tuple(self.gpus[i] for i in chosen),
+            take(self.cards, chosen),
+            take(self.works, chosen),
+            self.seconds[chosen],
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class KernelFit:
+    """One kernel: fitted on all cards, and on all but each of them."""
+
+    kernel_id: str
+    fitted: Fitted
+    by_gpu: Mapping[str, tuple[int, float, float]]
+    """Card -> (rows, median error, 9 of 10 within)."""
+    left_out: Mapping[str, Fitted]
+    """Card -> the constants without it, and their errors on it."""
+
+
+def samples(table: str, rows: Sequence[Timed]) -> dict[str, Sample]:
+    """Rows by the kernel whose constants answer for them; rows that no kernel answers are left."""
+    known = kernel_ids(table)
+    parts: dict[str, list[tuple[Any, Any, str, float]]] = defaultdict(list)
+    for row in rows:
+        try:
+            _, (card, kernel, work) = prepare(row.line)
+        except InputError:
+            continue
+        parts[known[kernel]].append((card, work, row.gpu, row.seconds))
+    return {
+        kernel_id: Sample(
+            tuple(gpu for *_, gpu, _ in found),
+            stack([card for card, *_ in found]),
+            stack([work for _, work, *_ in found]),
+            np.array([seconds for *_, seconds in found]),
+        )
+        for kernel_id, found in parts.items()
+        if len(found) >= MIN_ROWS
+    }
+
+
+def _log_ratio(
+    table: str, fixed: Mapping[str, float], sample: Sample
+) -> Callable[[Mapping[str, float]], Floats]:
+    measured, law = np.log(sample.seconds), LAWS[table]
+
+    def log_ratio(values: Mapping[str, float]) -> Floats:
+        kernel = RECORDS[table](**{**fixed, **values})
+        return np.asarray(np.log(law.seconds(sample.cards, kernel, sample.works)) - measured)
+
+    return log_ratio
+
+
+def fit_kernel(table: str, kernel_id: str, sample: Sample) -> KernelFit:
+    """Constants of one kernel from all its rows, and with each card left out in turn.
+
+    A kernel that was timed on one card only cannot do without it, and has no `left_out`.
+    """
+    law = LAWS[table]
+    fixed = next(row["constants"] for row in kernel_rows(table) if row["id"] == kernel_id)
+
+    def fitted_on(part: Sample) -> Fitted:
+        weights = origin_weights(part.gpus)
+        return fit(law.priors, _log_ratio(table, fixed, part), weights, ROW_SD)
+
+    whole = fitted_on(sample)
+    by_gpu, left_out = {}, {}
+    for gpu in dict.fromkeys(sample.gpus):
+        own = sample.of([g == gpu for g in sample.gpus])
+        others = [g != gpu for g in sample.gpus]
+        by_gpu[gpu] = (len(own.gpus), *errors(_log_ratio(table, fixed, own)(whole.values)))
+        if sum(others) >= MIN_ROWS:
+            without = fitted_on(sample.of(others))
+            missed = errors(_log_ratio(table, fixed, own)(without.values))
+            left_out[gpu] = replace(without, median=missed[0], p90=missed[1])
+    return KernelFit(kernel_id, whole, by_gpu, left_out)

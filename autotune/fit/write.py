@@ -1,0 +1,153 @@
+"""Writes what a fit found: constants, their residuals beside them, and what each source moved."""
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import log
+from pathlib import Path
+from typing import Any
+
+from autotune.fit.kernels import LAWS, KernelFit
+from autotune.fit.robust import Fitted
+from autotune.fit.rounds import PATHS, RoundsFit
+from autotune.fit.wheel import SOURCE, SYSTEMS
+from planner.cost.constants import Path as ConstantPath
+from planner.evidence.left_out import kernel_ids
+
+DIGITS = 4
+UNMOVED = 1e-3
+"""Logarithm of a factor below which a constant did not move."""
+_CARDS = {gpu: gpu.split()[0] for gpu in SYSTEMS.values()}
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where the files lie."""
+
+    root: Path
+    """Top of the repository."""
+
+    @property
+    def constants(self) -> Path:
+        """Constants of whole rounds."""
+        return self.root / "planner" / "cost" / "data" / "constants.yaml"
+
+    @property
+    def left_out(self) -> Path:
+        """Factors of fits without a source."""
+        return self.root / "planner" / "evidence" / "data" / "left_out.json"
+
+    @property
+    def rounds_report(self) -> Path:
+        """Residuals of the fit of whole rounds."""
+        return self.root / "planner" / "cost" / "data" / "rounds_fit.json"
+
+    def kernels(self, table: str) -> Path:
+        """Constants of the kernels of one operation."""
+        return self.root / "planner" / "cost" / "data" / f"{table}_kernels.json"
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.{DIGITS}g}")
+
+
+def factors(whole: Fitted, without: Fitted) -> dict[str, float]:
+    """By how much each constant differs without a source; those that do not move are left out."""
+    moved = {name: without.values[name] / whole.values[name] for name in whole.values}
+    return {name: _short(f) for name, f in moved.items() if abs(log(f)) > UNMOVED}
+
+
+def _merge(path: Path, part: str, found: Mapping[str, Any]) -> None:
+    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
+    both = {"kernels": {}, "rounds": {}, **known, part: found}
+    path.write_text(json.dumps(both, indent=1) + "\n", encoding="utf-8")
+
+
+def write_kernel_shifts(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> None:
+    """What each card moved."""
+    by_gpu: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    for table, found in fits.items():
+        for one in found:
+            for gpu, without in one.left_out.items():
+                tables = by_gpu.setdefault(gpu, {})
+                tables.setdefault(table, {})[one.kernel_id] = factors(one.fitted, without)
+    _merge(target.left_out, "kernels", by_gpu)
+
+
+def write_round_shifts(target: Target, found: RoundsFit) -> None:
+    """What each origin moved."""
+    moved = {origin: factors(found.fitted, fit) for origin, fit in found.left_out.items()}
+    _merge(target.left_out, "rounds", {origin: f for origin, f in moved.items() if f})
+
+
+def residuals(one: KernelFit) -> dict[str, Any]:
+    """What stands beside the constants of a kernel."""
+    return {
+        "rows": one.fitted.rows,
+        "parameters": one.fitted.parameters,
+        "median": _short(one.fitted.median),
+        "p90": _short(one.fitted.p90),
+        "left_out_median": {
+            _CARDS[gpu]: _short(without.median) for gpu, without in one.left_out.items()
+        },
+    }
+
+
+def write_kernels(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> None:
+    """The constants of all fitted kernels; kernels with the same constants stay the same."""
+    for table, found in fits.items():
+        path = target.kernels(table)
+        rows = json.loads(path.read_text("utf-8"))
+        twins = kernel_ids(table)
+        by_id = {one.kernel_id: one for one in found}
+        for row in rows:
+            record = next(k for k in twins if _is(k, row["constants"]))
+            one = by_id.get(twins[record])
+            if one is None:
+                continue
+            row["constants"] |= {n: _short(one.fitted.values[n]) for n in LAWS[table].priors}
+            row["kind"] = "fitted"
+            row["fitted_on"] = ", ".join(_CARDS[gpu] for gpu in one.by_gpu)
+            row["residuals"] = residuals(one)
+            row["source"] = SOURCE
+        path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _is(record: object, constants: Mapping[str, float]) -> bool:
+    return all(getattr(record, name) == value for name, value in constants.items())
+
+
+def with_values(text: str, values: Mapping[ConstantPath, float]) -> str:
+    """The YAML of the constants with other numbers; comments, order and references stay."""
+    lines: list[str] = []
+    parents: list[str] = []
+    for line in text.split("\n"):
+        found = re.match(r"( *)([\w.]+):(.*)$", line)
+        if found:
+            depth = len(found[1]) // 2
+            parents = [*parents[:depth], found[2]]
+            number = values.get(tuple(parents))
+            if number is not None:
+                body = re.sub(r"value: [^,]+, kind: \w+", f"value: {number:.4g}, kind: fitted",
+                              found[3])  # fmt: skip
+                line = f"{found[1]}{found[2]}:{body}"  # noqa: PLW2901
+        lines.append(line)
+    return "\n".join(lines)
+
+
+def write_rounds(target: Target, found: RoundsFit) -> None:
+    """The constants of whole rounds, and their residuals in a file beside them."""
+    text = target.constants.read_text("utf-8")
+    values = {PATHS[name]: value for name, value in found.fitted.values.items()}
+    target.constants.write_text(with_values(text, values), encoding="utf-8")
+    report = {
+        "source": "planner/evidence/data: rows with E[L], and plain speeds at batch 1",
+        "rows": found.fitted.rows,
+        "parameters": found.fitted.parameters,
+        "ratio_median": _short(found.ratio_median),
+        "baseline_median": _short(found.baseline_median),
+        "left_out_ratio_median": _short(found.left_out_ratio_median),
+        "origins": sorted(found.left_out),
+    }
+    target.rounds_report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

@@ -1,0 +1,80 @@
+import io
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from autotune.fit.wheel import ROOT, timed
+from planner.errors import InputError
+
+pandas = pytest.importorskip("pandas")
+pytest.importorskip("pyarrow")
+
+ATTENTION = {
+    "kernel_source": "k",
+    "kv_cache_dtype": "bfloat16",
+    "batch_size": 4,
+    "isl": 1024,
+    "step": 1,
+    "num_heads": 32,
+    "num_key_value_heads": 8,
+    "head_dim": 128,
+    "latency": 0.02,
+}
+
+
+@pytest.fixture
+def wheel(tmp_path: Path) -> Path:
+    path = tmp_path / "tables.whl"
+    tables = {
+        "l40s/attention/vllm/0.24.0/generation_attention_perf": [
+            ATTENTION,
+            ATTENTION | {"isl": 2},
+            ATTENTION | {"num_heads": 30},
+            ATTENTION | {"latency": 0.0},
+        ],
+        "a100_sxm/attention/trtllm/1.0.0/generation_attention_perf": [ATTENTION],
+        "b200_sxm/attention/vllm/0.24.0/generation_attention_perf": [ATTENTION],
+        "l40s/attention/vllm/0.24.0/context_attention_perf": [ATTENTION],
+        "h100_sxm/gemm/vllm/0.24.0/gemm_perf": [
+            {"kernel_source": "g", "gemm_dtype": "int4_wo", "m": m, "n": 1024, "k": 512,
+             "latency": 0.01} for m in (*range(1, 21), 2048)
+        ],
+    }  # fmt: skip
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, rows in tables.items():
+            content = io.BytesIO()
+            pandas.DataFrame(rows).to_parquet(content)
+            archive.writestr(f"{ROOT}/{name}.parquet", content.getvalue())
+    return path
+
+
+def test_only_usable_rows_of_the_three_cards_are_read(wheel: Path) -> None:
+    (row,) = timed(wheel, "attention", 100)
+    assert row.gpu == "L40S"
+    assert row.seconds == pytest.approx(20e-6)
+    assert row.line == {
+        "op": "decode_attention",
+        "gpu": "L40S",
+        "engine": "vllm",
+        "kernel": "k",
+        "num_heads": 32,
+        "num_kv_heads": 8,
+        "head_dim": 128,
+        "batch": 4,
+        "kv_len": 1025,
+        "q_len": 1,
+        "kv_dtype": "bf16",
+    }
+
+
+def test_a_kernel_gives_at_most_so_many_rows(wheel: Path) -> None:
+    rows = timed(wheel, "gemm", 5)
+    assert len(rows) == 5
+    assert {row.line["dtype"] for row in rows} == {"int4"}
+    assert all(row.line["m"] <= 1024 for row in timed(wheel, "gemm", 100))
+
+
+def test_a_file_that_is_no_wheel_is_refused_with_the_next_step(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="pip download"):
+        timed(tmp_path / "none.whl", "gemm", 1)
