@@ -19,7 +19,8 @@ def test_paths_and_modules_that_a_document_names_exist(document: Path) -> None:
     missing = [
         path for path in named if not ((ROOT / path).exists() or (document.parent / path).exists())
     ]
-    missing += [path for path in modules if not (ROOT / f"{path}.py").exists()]
+    files = {path: (ROOT / f"{path}.py", ROOT / path / "__main__.py") for path in modules}
+    missing += [path for path, either in files.items() if not any(map(Path.exists, either))]
     assert not missing
 
 

@@ -48,15 +48,16 @@ def _kernels(wheel: Path) -> dict[str, list[KernelFit]]:
 
 
 def _show_kernels(fits: Mapping[str, Sequence[KernelFit]]) -> None:
-    _show("median/9 of 10 rows within; left out: fitted without that card")
+    _show("median/9 of 10 rows within; left out: from the other cards")
     for table, found in fits.items():
         for one in found:
-            f = one.fitted
-            _show(f"{table} {one.kernel_id}: {f.rows} rows, {f.parameters} constants")
-            for gpu, (rows, median, p90) in one.by_gpu.items():
+            p = one.pooled
+            _show(f"{table} {one.family}: {p.rows} rows, {p.parameters} constants, "
+                  f"{p.median:.1%}/{p.p90:.0%} with the same on all cards")  # fmt: skip
+            for gpu, own in one.own.items():
                 without = one.left_out.get(gpu)
                 other = f"{without.median:.1%}/{without.p90:.0%}" if without else "only card"
-                _show(f"  {gpu:14} {rows:5} rows  {median:.1%}/{p90:.0%}  left out {other}")
+                _show(f"  {gpu:14} {own.median:.1%}/{own.p90:.0%}  left out {other}")
 
 
 def _show_rounds(found: RoundsFit) -> None:

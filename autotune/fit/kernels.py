@@ -16,7 +16,7 @@ from planner.cost.kernels import kernel_rows
 from planner.cost.moe import moe_seconds
 from planner.cost.smooth import Floats, stack, take
 from planner.errors import InputError
-from planner.evidence.left_out import RECORDS, kernel_ids
+from planner.evidence.left_out import RECORDS, family_of, kernel_ids
 from planner.predict.operations import prepare
 
 ROW_SD = 0.15
@@ -75,14 +75,14 @@ class Sample:
 
 @dataclass(frozen=True, slots=True)
 class KernelFit:
-    """One kernel: fitted on all cards, and on all but each of them."""
+    """One kernel: its constants from all cards, from each card, and from all but each."""
 
-    kernel_id: str
-    fitted: Fitted
-    by_gpu: Mapping[str, tuple[int, float, float]]
-    """Card -> (rows, median error, 9 of 10 within)."""
+    family: str
+    pooled: Fitted
+    own: Mapping[str, Fitted]
+    """Card -> constants and errors there."""
     left_out: Mapping[str, Fitted]
-    """Card -> the constants without it, and their errors on it."""
+    """Card -> constants from the other cards, and their errors on this one."""
 
 
 def samples(table: str, rows: Sequence[Timed]) -> dict[str, Sample]:
@@ -94,7 +94,7 @@ def samples(table: str, rows: Sequence[Timed]) -> dict[str, Sample]:
             _, (card, kernel, work) = prepare(row.line)
         except InputError:
             continue
-        parts[known[kernel]].append((card, work, row.gpu, row.seconds))
+        parts[family_of(known[kernel])].append((card, work, row.gpu, row.seconds))
     return {
         kernel_id: Sample(
             tuple(gpu for *_, gpu, _ in found),
@@ -119,26 +119,25 @@ def _log_ratio(
     return log_ratio
 
 
-def fit_kernel(table: str, kernel_id: str, sample: Sample) -> KernelFit:
-    """Constants of one kernel from all its rows, and with each card left out in turn.
+def fit_kernel(table: str, family: str, sample: Sample) -> KernelFit:
+    """Constants of one kernel from all its rows, from each card's, and without each card's.
 
     A kernel that was timed on one card only cannot do without it, and has no `left_out`.
     """
     law = LAWS[table]
-    fixed = next(row["constants"] for row in kernel_rows(table) if row["id"] == kernel_id)
+    fixed = next(row["constants"] for row in kernel_rows(table) if family_of(row["id"]) == family)
 
     def fitted_on(part: Sample) -> Fitted:
         weights = origin_weights(part.gpus)
         return fit(law.priors, _log_ratio(table, fixed, part), weights, ROW_SD)
 
-    whole = fitted_on(sample)
-    by_gpu, left_out = {}, {}
+    own, left_out = {}, {}
     for gpu in dict.fromkeys(sample.gpus):
-        own = sample.of([g == gpu for g in sample.gpus])
-        others = [g != gpu for g in sample.gpus]
-        by_gpu[gpu] = (len(own.gpus), *errors(_log_ratio(table, fixed, own)(whole.values)))
-        if sum(others) >= MIN_ROWS:
-            without = fitted_on(sample.of(others))
-            missed = errors(_log_ratio(table, fixed, own)(without.values))
+        here = sample.of([g == gpu for g in sample.gpus])
+        elsewhere = [g != gpu for g in sample.gpus]
+        own[gpu] = fitted_on(here)
+        if sum(elsewhere) >= MIN_ROWS:
+            without = fitted_on(sample.of(elsewhere))
+            missed = errors(_log_ratio(table, fixed, here)(without.values))
             left_out[gpu] = replace(without, median=missed[0], p90=missed[1])
-    return KernelFit(kernel_id, whole, by_gpu, left_out)
+    return KernelFit(family, fitted_on(sample), own, left_out)

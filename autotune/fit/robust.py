@@ -7,6 +7,7 @@ the rows say nothing about stays there.
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from math import exp, log
 
 import numpy as np
 
@@ -17,15 +18,27 @@ MAX_EVALUATIONS = 60
 
 @dataclass(frozen=True, slots=True)
 class Prior:
-    """One constant before the fit; it stays positive."""
+    """One constant before the fit."""
 
     value: float
-    log_sd: float
-    """Spread of its logarithm."""
+    spread: float
+    """Standard deviation of its logarithm; of itself for an exponent."""
     low: float
-    """Smallest value over the prior's."""
+    """Smallest value over the prior's, or smallest value of an exponent."""
     high: float
-    """Largest value over the prior's."""
+    is_exponent: bool = False
+    """Whether it moves by a sum, and may be negative."""
+
+    def moved(self, by: float) -> float:
+        """The constant when it has moved so far from the prior."""
+        return self.value + by if self.is_exponent else self.value * exp(by)
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """How far it may move down and up."""
+        if self.is_exponent:
+            return self.low - self.value, self.high - self.value
+        return log(self.low), log(self.high)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,19 +87,20 @@ def fit(
     """
     from scipy.optimize import least_squares  # noqa: PLC0415 - the extra [fit], slow to import
 
-    names = tuple(priors)
-    start = np.array([priors[n].value for n in names])
-    spread = np.array([priors[n].log_sd for n in names])
+    spread = np.array([prior.spread for prior in priors.values()])
+    bounds = tuple(np.array([prior.bounds for prior in priors.values()]).T)
 
     def values(x: Floats) -> dict[str, float]:
-        return dict(zip(names, (start * np.exp(x)).tolist(), strict=True))
+        moved = zip(priors.items(), x.tolist(), strict=True)
+        return {name: prior.moved(by) for (name, prior), by in moved}
 
     def residuals(x: Floats) -> Floats:
         rows = weights * soften(np.asarray(log_ratio(values(x)) / row_sd))
         return np.concatenate([rows, x / spread])
 
-    bounds = tuple(np.log([getattr(priors[n], side) for n in names]) for side in ("low", "high"))
-    solved = least_squares(residuals, np.zeros(len(names)), bounds=bounds, max_nfev=MAX_EVALUATIONS)
+    solved = least_squares(
+        residuals, np.zeros(len(priors)), bounds=bounds, max_nfev=MAX_EVALUATIONS
+    )
     found = values(solved.x)
     left = log_ratio(found)
-    return Fitted(found, len(left), len(names), *errors(left))
+    return Fitted(found, len(left), len(priors), *errors(left))

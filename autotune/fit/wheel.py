@@ -16,10 +16,6 @@ from typing import Any
 from planner.errors import InputError
 
 SYSTEMS = {"a100_sxm": "A100 SXM 80GB", "h100_sxm": "H100 SXM", "l40s": "L40S"}
-SOURCE = (
-    "aiconfigurator-core 0.12.0 performance tables (Apache-2.0, Copyright (c) 2025-2026 NVIDIA "
-    "CORPORATION & AFFILIATES): A100 SXM, H100 SXM, L40S"
-)
 ROOT = "aiconfigurator_core/systems/data"
 FILES = {
     "attention": ("attention", "generation_attention_perf"),

@@ -8,17 +8,17 @@ from math import log
 from pathlib import Path
 from typing import Any
 
-from autotune.fit.kernels import LAWS, KernelFit
+from autotune.fit.kernels import KernelFit
 from autotune.fit.robust import Fitted
 from autotune.fit.rounds import PATHS, RoundsFit
-from autotune.fit.wheel import SOURCE, SYSTEMS
+from autotune.fit.wheel import SYSTEMS
 from planner.cost.constants import Path as ConstantPath
-from planner.evidence.left_out import kernel_ids
+from planner.evidence.left_out import capability_of, family_of, kernel_ids
 
 DIGITS = 4
 UNMOVED = 1e-3
 """Logarithm of a factor below which a constant did not move."""
-_CARDS = {gpu: gpu.split()[0] for gpu in SYSTEMS.values()}
+_CARDS = {gpu: gpu.removesuffix(" 80GB") for gpu in SYSTEMS.values()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,10 @@ def factors(whole: Fitted, without: Fitted) -> dict[str, float]:
     return {name: _short(f) for name, f in moved.items() if abs(log(f)) > UNMOVED}
 
 
+def _shortened(fitted: Fitted) -> dict[str, float]:
+    return {name: _short(value) for name, value in fitted.values.items()}
+
+
 def _merge(path: Path, part: str, found: Mapping[str, Any]) -> None:
     known = json.loads(path.read_text("utf-8")) if path.exists() else {}
     both = {"kernels": {}, "rounds": {}, **known, part: found}
@@ -65,13 +69,13 @@ def _merge(path: Path, part: str, found: Mapping[str, Any]) -> None:
 
 
 def write_kernel_shifts(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> None:
-    """What each card moved."""
+    """Constants of each kernel without each card."""
     by_gpu: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
     for table, found in fits.items():
         for one in found:
             for gpu, without in one.left_out.items():
                 tables = by_gpu.setdefault(gpu, {})
-                tables.setdefault(table, {})[one.kernel_id] = factors(one.fitted, without)
+                tables.setdefault(table, {})[one.family] = _shortened(without)
     _merge(target.left_out, "kernels", by_gpu)
 
 
@@ -81,16 +85,13 @@ def write_round_shifts(target: Target, found: RoundsFit) -> None:
     _merge(target.left_out, "rounds", {origin: f for origin, f in moved.items() if f})
 
 
-def residuals(one: KernelFit) -> dict[str, Any]:
+def residuals(fitted: Fitted) -> dict[str, float]:
     """What stands beside the constants of a kernel."""
     return {
-        "rows": one.fitted.rows,
-        "parameters": one.fitted.parameters,
-        "median": _short(one.fitted.median),
-        "p90": _short(one.fitted.p90),
-        "left_out_median": {
-            _CARDS[gpu]: _short(without.median) for gpu, without in one.left_out.items()
-        },
+        "rows": fitted.rows,
+        "parameters": fitted.parameters,
+        "median": _short(fitted.median),
+        "p90": _short(fitted.p90),
     }
 
 
@@ -99,19 +100,30 @@ def write_kernels(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> No
     for table, found in fits.items():
         path = target.kernels(table)
         rows = json.loads(path.read_text("utf-8"))
-        twins = kernel_ids(table)
-        by_id = {one.kernel_id: one for one in found}
+        ids = kernel_ids(table)
+        families = {one.family: one for one in found}
         for row in rows:
-            record = next(k for k in twins if _is(k, row["constants"]))
-            one = by_id.get(twins[record])
-            if one is None:
+            record = next(known for known in ids if _is(known, row["constants"]))
+            one = families.get(family_of(ids[record]))
+            fitted = _of_card(one, row["capabilities"]) if one else None
+            if one is None or fitted is None:
                 continue
-            row["constants"] |= {n: _short(one.fitted.values[n]) for n in LAWS[table].priors}
-            row["kind"] = "fitted"
-            row["fitted_on"] = ", ".join(_CARDS[gpu] for gpu in one.by_gpu)
-            row["residuals"] = residuals(one)
-            row["source"] = SOURCE
+            row["constants"] |= _shortened(fitted)
+            row["residuals"] = residuals(fitted)
+            if row["kind"] == "fitted":
+                cards = one.own if not row["capabilities"] else _cards(one, row["capabilities"])
+                row["fitted_on"] = ", ".join(_CARDS[gpu] for gpu in cards)
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
+
+
+def _cards(one: KernelFit, capabilities: Sequence[str]) -> list[str]:
+    return [gpu for gpu in one.own if capability_of(gpu) in capabilities]
+
+
+def _of_card(one: KernelFit, capabilities: Sequence[str]) -> Fitted | None:
+    if not capabilities:
+        return one.pooled
+    return next((one.own[gpu] for gpu in _cards(one, capabilities)), None)
 
 
 def _is(record: object, constants: Mapping[str, float]) -> bool:

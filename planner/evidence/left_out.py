@@ -1,8 +1,9 @@
 """What the constants would be without one origin, or without one card.
 
-`data/left_out.json` is written by `python -m autotune.fit`: for each origin or card the factor by
-which a fit without it differs from the fit with everything. The factors apply to the constants as
-shipped, so that a constant set otherwise than by the fit is moved by what the source contributed.
+`data/left_out.json` is written by `python -m autotune.fit`. For each origin it has the factors by
+which a fit of the round's constants without it differs from the fit with all; they apply to the
+constants as shipped, so that one that was set otherwise is moved by what the origin contributed.
+For each card it has the constants of each kernel that was timed elsewhere too, fitted there.
 """
 
 import json
@@ -12,11 +13,14 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+from hwprofiles.device import load_device
+from hwprofiles.lookup import find_gpu
 from planner.cost.attention import AttentionKernel
 from planner.cost.constants import Path, value
 from planner.cost.gemm import GemmKernel
 from planner.cost.kernels import kernel_rows
 from planner.cost.moe import MoeKernel
+from planner.errors import MissingFact
 from planner.evidence.other_constants import other_constants
 from planner.evidence.records import Line
 from planner.predict.operations import prepare
@@ -48,24 +52,41 @@ def without_origin(origin: str) -> Iterator[None]:
     """The model as it would be had the origin not been seen when it was fitted."""
     factors: Mapping[str, float] = _data()["rounds"].get(origin, {})
     paths: dict[Path, float] = {tuple(key.split("/")): f for key, f in factors.items()}
-    with other_constants({path: value(*path) * factor for path, factor in paths.items()}):
+    try:
+        moved = {path: value(*path) * factor for path, factor in paths.items()}
+    except MissingFact as missing:
+        raise MissingFact(
+            f"{missing}; `python -m autotune.fit rounds --shifts` finds anew what each origin moved"
+        ) from missing
+    with other_constants(moved):
         yield
+
+
+def capability_of(gpu: str) -> str | None:
+    """Compute capability of a card by name."""
+    return load_device(find_gpu(gpu, own_files=False).gpu_id).compute_capability
 
 
 @contextmanager
 def without_card(gpu: str) -> Iterator[None]:
     """The kernels as they would be had they not been timed on this card."""
     tables: Mapping[str, Mapping[str, Mapping[str, float]]] = _data()["kernels"].get(gpu, {})
+    own = capability_of(gpu)
     moved = {
         table: {
-            row["id"]: {n: row["constants"][n] * f for n, f in factors[row["id"]].items()}
+            row["id"]: families[family_of(row["id"])]
             for row in kernel_rows(table)
-            if row["id"] in factors
+            if family_of(row["id"]) in families and row["capabilities"] in ([], [own])
         }
-        for table, factors in tables.items()
+        for table, families in tables.items()
     }
     with other_constants(kernel_constants=moved):
         yield
+
+
+def family_of(kernel_id: str) -> str:
+    """The kernel, whatever card its constants are for: `fa2` of `fa2.l40s`."""
+    return kernel_id.partition(".")[0]
 
 
 def kernel_ids(table: str) -> dict[object, str]:
@@ -81,4 +102,4 @@ def timed_elsewhere(line: Line) -> bool:
     table = TABLE_OF[line["op"]]
     kernel = kernel_ids(table)[prepare(line)[1][1]]
     known: Mapping[str, Any] = _data()["kernels"].get(line["gpu"], {}).get(table, {})
-    return kernel in known
+    return family_of(kernel) in known

@@ -42,6 +42,13 @@ def test_a_constant_stays_within_its_bounds() -> None:
     assert found.values["rate"] == pytest.approx(2.2, rel=1e-3)
 
 
+def test_an_exponent_moves_by_a_sum_and_may_turn_negative() -> None:
+    priors = {"power": Prior(0.0, 0.5, -2.0, 2.0, is_exponent=True)}
+    measured = np.log(SIZES) * -0.4
+    found = fit(priors, lambda v: np.log(SIZES) * v["power"] - measured, np.ones(40), 0.01)
+    assert found.values["power"] == pytest.approx(-0.4, rel=0.01)
+
+
 def test_rows_that_say_little_leave_the_prior_in_charge() -> None:
     measured = np.log(law({"rate": 3.0, "floor": 0.5}))
     found = fit(PRIORS, lambda v: np.log(law(dict(v))) - measured, np.ones(40), 1e3)

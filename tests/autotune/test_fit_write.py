@@ -78,23 +78,25 @@ def test_factors_are_ratios_and_unmoved_constants_are_left_out() -> None:
 def test_residuals_stand_beside_the_constants_of_a_kernel(target: write.Target) -> None:
     rows = json.loads(target.kernels("gemm").read_text("utf-8"))
     names = [n for n in rows[0]["constants"] if n not in ("weight_bytes", "activation_bytes")]
-    whole = fitted(**dict.fromkeys(names, 0.5))
-    one = KernelFit(
-        rows[0]["id"], whole, {"H100 SXM": (100, 0.1, 0.3)}, {"H100 SXM": fitted(smooth=0.6)}
-    )
+    pooled, own = (fitted(**dict.fromkeys(names, x)) for x in (0.5, 0.7))
+    one = KernelFit("cublas_bf16", pooled, {"H100 SXM": own}, {})
     write.write_kernels(target, {"gemm": [one]})
     after = json.loads(target.kernels("gemm").read_text("utf-8"))
-    assert after[0]["constants"] == rows[0]["constants"] | dict.fromkeys(names, 0.5)
-    assert after[0]["residuals"]["rows"] == 100
-    assert after[0]["residuals"]["left_out_median"] == {"H100": 0.1}
-    assert after[1:] == rows[1:]
+    for before, row in zip(rows, after, strict=True):
+        moved = {"cublas_bf16": 0.5, "cublas_bf16.h100_sxm": 0.7}.get(row["id"])
+        if moved is None:
+            assert row == before
+        else:
+            assert row["constants"] == before["constants"] | dict.fromkeys(names, moved)
+            assert row["residuals"] == {"rows": 100, "parameters": 10, "median": 0.1, "p90": 0.3}
+            assert row["fitted_on"] == "H100 SXM"
 
 
 def test_shifts_of_kernels_and_of_rounds_share_a_file(target: write.Target) -> None:
     one = KernelFit("k", fitted(smooth=2.0), {}, {"L40S": fitted(smooth=3.0)})
     write.write_kernel_shifts(target, {"gemm": [one]})
     assert json.loads(target.left_out.read_text("utf-8")) == {
-        "kernels": {"L40S": {"gemm": {"k": {"smooth": 1.5}}}},
+        "kernels": {"L40S": {"gemm": {"k": {"smooth": 3.0}}}},
         "rounds": {},
     }
 
