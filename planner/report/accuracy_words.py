@@ -30,7 +30,8 @@ MEASURES: Sequence[tuple[str, str]] = (
 LEFT_OUT = (
     "Left out: a row is predicted as if its origin had not been seen: without the published "
     "acceptance of that origin, and with the constants of R moved to where a fit without it puts "
-    "them."
+    "them. The widths of the interval, the threshold of the verdict and the family's acceptance "
+    "prior are those shipped, which saw all origins."
 )
 WEIGHTS = (
     "An origin with n rows weighs sqrt(n); origins with fewer than 3 rows do not count in medians."
