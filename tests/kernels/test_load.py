@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from autotune.build.folder import finished, write_build
 
 import spec_kernels
+from autotune.build.folder import finished, write_build
 from planner.errors import InputError
 from spec_kernels.driver import packed
 from spec_kernels.errors import BuildMismatch, UnsupportedShape

@@ -3,10 +3,10 @@
 from dataclasses import replace
 
 import pytest
-from autotune.build.ranking import Work, hopeless, smem_floor_bytes, splits_of, static_seconds
 from hypothesis import given
 from hypothesis import strategies as st
 
+from autotune.build.ranking import Work, hopeless, smem_floor_bytes, splits_of, static_seconds
 from hwprofiles.device import device_for
 from hwprofiles.lookup import find_gpu
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec

@@ -1,9 +1,9 @@
 """From a plan to what is built."""
 
 import pytest
+
 from autotune.build.folder import build_key
 from autotune.build.request import request_of
-
 from planner.errors import InputError
 from planner.search.question import Question
 from planner.search.recommend import recommend
