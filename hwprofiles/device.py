@@ -148,7 +148,8 @@ def _rates(profile: GpuProfile) -> tuple[dict[Dtype, float], dict[str, Kind]]:
     return flops, kinds
 
 
-def _pcie_link(pcie_gb_per_s: float) -> str:
+def pcie_link(pcie_gb_per_s: float) -> str:
+    """Link profile of a PCIe bus with this theoretical rate each way."""
     for link_id, at_least in (("pcie-5", 50), ("pcie-4", 24), ("pcie-3", 7)):
         if pcie_gb_per_s >= at_least:
             return link_id
@@ -174,7 +175,7 @@ def link_of(profile: GpuProfile) -> str | None:
         return f"{link}-{_CUT_NVLINK_GB_PER_S}" if cut else link
     if profile.pcie is None or _unified(profile):
         return None
-    return _pcie_link(profile.pcie.gb_per_s_per_dir)
+    return pcie_link(profile.pcie.gb_per_s_per_dir)
 
 
 def _unified(profile: GpuProfile) -> bool:

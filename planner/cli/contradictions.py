@@ -107,6 +107,8 @@ def _load(question: Question) -> Iterator[str]:
 
 
 def _gpus(question: Question) -> Iterator[str]:
+    if question.gpu.strip().lower() == "auto":
+        return  # how many there are is seen later
     gpus = stated_gpus(question.gpu)
     if question.tp is not None and question.tp > gpus:
         yield (

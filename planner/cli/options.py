@@ -28,7 +28,7 @@ class Asked(NamedTuple):
 
 QUESTION_OPTIONS: Mapping[str, Asked] = {
     "model": Asked(str, "Catalog name, hub id, config.json, folder or .gguf.", "MODEL", ...),
-    "gpu": Asked(str, "Card; 2x3090 for two of them.", "[Nx]NAME", ...),
+    "gpu": Asked(str, "Card; 2x3090 for two; auto: those here.", "[Nx]NAME", ...),
     "host": Asked(str, "Host profile: memory channels and bus.", "NAME"),
     "engine": Asked(str, "vllm, sglang, trtllm or llama.cpp.", "NAME[==VER]"),
     "drafter": Asked(str, "Only this drafter family, or none.", "FAMILY"),

@@ -6,7 +6,9 @@ from planner.search.records import Plan
 
 
 def card_mib(plan: Plan) -> float | None:
-    """Memory of one GPU by its profile; None for a profile of the user's own."""
+    """Memory of one GPU; None where the plan does not say and the profile is the user's own."""
+    if plan.inputs.gpu_memory_mib is not None:
+        return plan.inputs.gpu_memory_mib
     try:
         found = load_gpu(plan.inputs.gpu).vram_mib
     except InputError:

@@ -18,14 +18,13 @@ from planner.drafters.registry import family_of, work_of
 from planner.drafters.select import drafters_for
 from planner.predict.scenario import Scenario, SetupKey
 from planner.search.doubts import context_doubts, limit_doubts
+from planner.search.machine import Machine, machine_of
 from planner.search.setup import (
-    Machine,
     Placement,
     Target,
     default_engine,
     engine_of,
     gpu_counts,
-    machine_of,
     place,
     target_of,
 )

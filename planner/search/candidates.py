@@ -13,8 +13,9 @@ from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.records import FAMILIES, DrafterSpec, Family
 from planner.drafters.select import DrafterChoice, drafters_for
 from planner.search.evaluate import Grid
+from planner.search.machine import Machine
 from planner.search.question import Question
-from planner.search.setup import Machine, Target
+from planner.search.setup import Target
 from planner.workload.records import Workload
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)

@@ -9,8 +9,9 @@ from hwprofiles.lookup import find_host
 from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
+from planner.search.machine import Machine
 from planner.search.question import Question
-from planner.search.setup import Machine, parse_offload
+from planner.search.setup import parse_offload
 from planner.workload.records import Workload
 
 

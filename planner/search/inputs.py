@@ -36,6 +36,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         model_source=d.arch.source,
         gpu=d.device.id,
         gpu_name=d.device.name,
+        gpu_memory_mib=d.device.vram_mib,
         num_gpus=d.num_gpus,
         host=s.machine.host.name if s.machine.host else None,
         engine=d.engine,

@@ -143,6 +143,8 @@ class PlanInputs(_Record):
     gpu: str
     """Profile id."""
     gpu_name: str
+    gpu_memory_mib: float | None = None
+    """Memory of one GPU as planned with: the driver's or the stated size before the profile's."""
     num_gpus: Annotated[int, Field(ge=1)]
     host: str | None
     engine: str

@@ -1,13 +1,11 @@
-"""From names to a deployment: model, format, card, engine, number of GPUs, what stays behind."""
+"""From names to a deployment: model, format, engine, number of GPUs, what stays behind."""
 
 import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hwprofiles.device import Device, HostMemory, device_for, host_memory_of
+from hwprofiles.device import Device
 from hwprofiles.errors import InputError
-from hwprofiles.load import load_host
-from hwprofiles.lookup import GpuMatch, find_gpu, find_host
 from planner.arch.catalog import load_catalog_model
 from planner.arch.load import load_model
 from planner.arch.quant import kv_dtype_name, weight_format
@@ -15,6 +13,7 @@ from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch, WeightFormat
 from planner.cost.deployment import Deployment, Offload
 from planner.cost.ledger import memory, model_bytes, room
+from planner.search.machine import Machine, host_rate
 
 ENGINE_NAMES = {
     "vllm": "vllm",
@@ -32,8 +31,6 @@ ENGINE_NAMES = {
 }
 TENSOR_PARALLEL = ("vllm", "sglang", "trtllm")
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
-ASSUMED_HOST_BYTES_PER_S = 60e9
-"""DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,18 +41,6 @@ class Target:
     weights: WeightFormat
     kv_dtype: str
     assumptions: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class Machine:
-    """Cards, and the memory behind them."""
-
-    device: Device
-    count: int | None
-    """GPUs named in the text; None where none was."""
-    power_limit_w: float | None
-    host: HostMemory | None
-    notes: tuple[str, ...] = ()
 
 
 def engine_of(text: str | None) -> tuple[str, str | None] | None:
@@ -96,23 +81,6 @@ def target_of(
     if kv_dtype and cache is None:
         raise InputError(f"unknown KV cache type {kv_dtype!r}; e.g. bf16, fp8, q8_0, q4_0")
     return Target(arch, weights, cache or "bf16", tuple(assumptions))
-
-
-@lru_cache(maxsize=1024)
-def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine:
-    """Cards and host by free text; `own_files` admits paths of YAML profiles."""
-    match: GpuMatch = find_gpu(gpu, own_files=own_files)
-    notes = [match.note] if match.note else []
-    device = device_for(match)
-    memory_of_host = None
-    if host:
-        try:
-            found = find_host(host, own_files=own_files)
-            memory_of_host = host_memory_of(load_host(found.host_id))
-            notes += [found.note] if found.note else []
-        except InputError as error:
-            notes.append(f"host {host[:60]!r} not recognised ({error}): two DDR5 channels assumed")
-    return Machine(device, match.count, match.power_limit_w, memory_of_host, tuple(notes))
 
 
 def default_engine(target: Target, device: Device, offload: str | None = None) -> str:
@@ -190,13 +158,6 @@ def over_room(d: Deployment, wanted: Wanted) -> float:
     """Bytes by which the target (and the room to leave) exceeds one GPU; negative when it fits."""
     need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max())
     return need + wanted.reserve_bytes - room(d, wanted.max_vram_mib)
-
-
-def host_rate(machine: Machine) -> float:
-    """DRAM rate to plan with, bytes per second."""
-    if machine.host is None:
-        return ASSUMED_HOST_BYTES_PER_S
-    return math.sqrt(machine.host.low_bytes_per_s * machine.host.high_bytes_per_s)
 
 
 def parse_offload(text: str) -> tuple[str, int | None]:

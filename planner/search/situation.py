@@ -8,15 +8,14 @@ from planner.errors import NoFeasiblePlan
 from planner.search.candidates import drafters, formats, grid_of
 from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
 from planner.search.evaluate import Grid
+from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
 from planner.search.setup import (
-    Machine,
     Placement,
     Target,
     Wanted,
     default_engine,
     engine_of,
-    machine_of,
     place,
     target_of,
 )
@@ -65,6 +64,7 @@ def situation(question: Question) -> Situation:
     refuse_unknown(question)
     machine = machine_of(question.gpu, question.host)
     machine = replace(machine, count=machine.count or 1)
+    question = _within_free_memory(question, machine)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
     refuse_misfits(question, target.arch, machine)
     stated = engine_of(question.engine)
@@ -87,6 +87,14 @@ def situation(question: Question) -> Situation:
         "; ".join(tried[-2:]) + "; try a smaller --quant, --context or --batch, more GPUs "
         "(--gpu 2x...), or --offload auto"
     )
+
+
+def _within_free_memory(question: Question, machine: Machine) -> Question:
+    """The question with no more memory than other programs leave on the cards."""
+    free, stated = machine.free_mib, question.max_vram_mib
+    if free is None or (stated is not None and stated <= free):
+        return question
+    return replace(question, max_vram_mib=max(1.0, free))
 
 
 def candidate_formats(

@@ -1,0 +1,76 @@
+"""From free text to the machine: cards, and the memory and bus behind them."""
+
+import math
+from dataclasses import dataclass
+from functools import lru_cache
+
+from hwprofiles.detect import detect, is_auto
+from hwprofiles.device import Device, HostMemory, device_for, host_memory_of
+from hwprofiles.errors import InputError
+from hwprofiles.load import load_host
+from hwprofiles.lookup import find_gpu, find_host
+
+ASSUMED_HOST_BYTES_PER_S = 60e9
+"""DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Machine:
+    """Cards, and the memory behind them."""
+
+    device: Device
+    count: int | None
+    """GPUs named in the text; None where none was."""
+    power_limit_w: float | None
+    host: HostMemory | None
+    notes: tuple[str, ...] = ()
+    free_mib: float | None = None
+    """Memory of each card that other programs leave, MiB; None where all of it can be had."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cards:
+    device: Device
+    count: int | None
+    power_limit_w: float | None
+    free_mib: float | None
+    notes: tuple[str, ...]
+
+
+def _cards(gpu: str, *, own_files: bool) -> _Cards:
+    if own_files and is_auto(gpu):
+        found = detect(gpu)
+        return _Cards(found.device, found.count, found.power_limit_w, found.free_mib, found.notes)
+    match = find_gpu(gpu, own_files=own_files)
+    notes = (match.note,) if match.note else ()
+    return _Cards(device_for(match), match.count, match.power_limit_w, None, notes)
+
+
+@lru_cache(maxsize=1024)
+def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine:
+    """Cards and host by free text; `own_files` admits paths of YAML profiles and `auto`."""
+    cards = _cards(gpu, own_files=own_files)
+    notes = list(cards.notes)
+    memory_of_host = None
+    if host:
+        try:
+            found = find_host(host, own_files=own_files)
+            memory_of_host = host_memory_of(load_host(found.host_id))
+            notes += [found.note] if found.note else []
+        except InputError as error:
+            notes.append(f"host {host[:60]!r} not recognised ({error}): two DDR5 channels assumed")
+    return Machine(
+        cards.device,
+        cards.count,
+        cards.power_limit_w,
+        memory_of_host,
+        tuple(notes),
+        cards.free_mib,
+    )
+
+
+def host_rate(machine: Machine) -> float:
+    """DRAM rate to plan with, bytes per second."""
+    if machine.host is None:
+        return ASSUMED_HOST_BYTES_PER_S
+    return math.sqrt(machine.host.low_bytes_per_s * machine.host.high_bytes_per_s)
