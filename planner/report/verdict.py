@@ -36,9 +36,12 @@ def verdict_line(plan: Plan) -> str:
         return f"Yes: {what} gives {gain} for {where}."
     if word == "Don't":
         return f"Don't: the best that speculation does for {where} is {what}, {gain}."
+    even = plan.break_even_tokens_per_round
+    pays = f"it pays above {ratio(even)} tokens per round"
+    if even <= 1.0:
+        pays = "a round costs no more than a plain step"
     return (
-        f"{word}: {what} gives {gain} for {where}; it pays above "
-        f"{ratio(plan.break_even_tokens_per_round)} tokens per round, "
-        f"{ratio(drafted.tokens_per_round)} are expected"
+        f"{word}: {what} gives {gain} for {where}; {pays}, "
+        f"{ratio(drafted.tokens_per_round)} {'are' if even > 1.0 else 'tokens are'} expected"
         f"{'.' if plan.best.draft_len else '; until you have measured, run without.'}"
     )

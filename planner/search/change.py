@@ -24,9 +24,15 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
     result, drafted = choice.result, choice.drafted
     if result is None or drafted is None:
         return ("a drafter that applies to this model, runs on this engine and fits",)
+    even = drafted.break_even_tokens_per_round
+    at_risk = (
+        f"E[L] below {even:.2f} at D={drafted.draft_len} makes it a "
+        f"loss (expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance"
+    )
+    if even <= 1.0:
+        at_risk = "no acceptance makes it a loss: a round costs no more than a plain step"
     found = [
-        f"E[L] below {drafted.break_even_tokens_per_round:.2f} at D={drafted.draft_len} makes it a "
-        f"loss (expected {drafted.tokens_per_round:.2f}); measure yours with --acceptance",
+        at_risk,
         _crossover(choice, result),
         _acceptance_shift(choice, result, drafted),
     ]

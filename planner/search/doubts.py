@@ -9,9 +9,10 @@ from hwprofiles.lookup import find_host
 from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
+from planner.cost.deployment import Deployment
 from planner.search.machine import Machine
 from planner.search.question import Question
-from planner.search.setup import parse_offload
+from planner.search.setup import TENSOR_PARALLEL, parse_offload
 from planner.workload.records import Workload
 
 
@@ -124,6 +125,17 @@ def limit_doubts(
             f"{device.name}: taken as no limit"
         )
     return tuple(found)
+
+
+def stage_doubts(d: Deployment) -> tuple[str, ...]:
+    """An engine that shares each layer had to split by layers, because the heads do not divide."""
+    heads, wide = d.arch.main_attention.num_heads, d.num_gpus // d.attention_replicas
+    if d.engine not in TENSOR_PARALLEL or d.layer_split == 1 or heads % wide == 0:
+        return ()
+    return (
+        f"{heads} attention heads do not divide by {wide} GPUs: the layers are split into "
+        f"{d.layer_split} stages that work in turn, which is no faster than one stage",
+    )
 
 
 def doubts(

@@ -7,7 +7,7 @@ from planner.cost.deployment import Deployment
 from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
 from planner.search.change import Choice, what_would_change
-from planner.search.doubts import doubts
+from planner.search.doubts import doubts, stage_doubts
 from planner.search.evaluate import GridResult
 from planner.search.inputs import drafter_record, inputs_of
 from planner.search.present import evaluation, judged, need_bytes, off_cell
@@ -66,7 +66,7 @@ def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
 def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
     context = s.grid.contexts[s.headline[1]]
     stated = doubts(s.question, d.arch, s.machine, s.workload, context)
-    found = [*s.machine.notes, *stated, *d.arch.warnings, *s.tried]
+    found = [*s.machine.notes, *stated, *stage_doubts(d), *d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")
     return tuple(dict.fromkeys(found))

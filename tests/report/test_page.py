@@ -59,6 +59,11 @@ def test_an_unsure_verdict_names_the_break_even() -> None:
     assert "until you have measured, run without" in verdict_line(plan(sure=False, best=OFF))
 
 
+def test_a_round_that_costs_no_more_than_a_step_has_no_break_even() -> None:
+    line = verdict_line(plan(sure=False, break_even_tokens_per_round=0.73))
+    assert "a round costs no more than a plain step, 2.5 tokens are expected." in line
+
+
 def test_page_keeps_to_80_columns_and_ascii_without_control_codes(helpful_plan: Plan) -> None:
     drawn = text_of(helpful_plan)
     assert max(map(len, drawn.splitlines())) <= 80
