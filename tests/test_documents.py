@@ -33,7 +33,13 @@ def test_make_targets_that_a_document_names_exist(document: Path) -> None:
 def test_recipes_have_at_most_15_lines() -> None:
     _, *recipes = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8").split("\n## ")
     titles = [recipe.splitlines()[0] for recipe in recipes]
-    assert titles == ["Add a GPU", "Add a model", "Add a drafter", "Add an engine version"]
+    assert titles == [
+        "Add a GPU",
+        "Add a model",
+        "Add a drafter",
+        "Add an engine version",
+        "Add a measurement",
+    ]
     assert max(len(recipe.strip().splitlines()[2:]) for recipe in recipes) <= 15
 
 

@@ -66,7 +66,8 @@ def _show_rounds(found: RoundsFit) -> None:
     _show(f"left out {found.left_out_ratio_median:.1%}; plain speed {found.baseline_median:.1%}")
     for name, value in f.values.items():
         prior = PRIORS[name]
-        _show(f"  {name:40} {prior.value:10.4g} -> {value:10.4g}")
+        left = f"{f.known[name]:.0%} of the prior's spread"
+        _show(f"  {name:40} {prior.value:10.4g} -> {value:10.4g}  {left}")
 
 
 def main(words: Sequence[str] | None = None) -> int:

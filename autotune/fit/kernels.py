@@ -22,6 +22,8 @@ from planner.predict.operations import prepare
 ROW_SD = 0.15
 """Spread of log latency that a right law would leave: measured scatter and what is not modelled."""
 MIN_ROWS = 20
+OWN_ROWS = 300
+"""Rows that one card's timings of a kernel count as, at most, in the fit for that card alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,17 +129,18 @@ def fit_kernel(table: str, family: str, sample: Sample) -> KernelFit:
     law = LAWS[table]
     fixed = next(row["constants"] for row in kernel_rows(table) if family_of(row["id"]) == family)
 
-    def fitted_on(part: Sample) -> Fitted:
-        weights = origin_weights(part.gpus)
+    def fitted_on(part: Sample, weights: Floats) -> Fitted:
         return fit(law.priors, _log_ratio(table, fixed, part), weights, ROW_SD)
 
     own, left_out = {}, {}
     for gpu in dict.fromkeys(sample.gpus):
         here = sample.of([g == gpu for g in sample.gpus])
         elsewhere = [g != gpu for g in sample.gpus]
-        own[gpu] = fitted_on(here)
+        each = min(1.0, OWN_ROWS / len(here.gpus)) ** 0.5
+        own[gpu] = fitted_on(here, np.full(len(here.gpus), each))
         if sum(elsewhere) >= MIN_ROWS:
-            without = fitted_on(sample.of(elsewhere))
+            others = sample.of(elsewhere)
+            without = fitted_on(others, origin_weights(others.gpus))
             missed = errors(_log_ratio(table, fixed, here)(without.values))
             left_out[gpu] = replace(without, median=missed[0], p90=missed[1])
-    return KernelFit(family, fitted_on(sample), own, left_out)
+    return KernelFit(family, fitted_on(sample, origin_weights(sample.gpus)), own, left_out)

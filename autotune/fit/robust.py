@@ -6,7 +6,7 @@ the rows say nothing about stays there.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import exp, log
 
 import numpy as np
@@ -52,6 +52,8 @@ class Fitted:
     """Median of |predicted/measured - 1|."""
     p90: float
     """9 of 10 rows are within."""
+    known: Mapping[str, float] = field(default_factory=dict)
+    """Share of the prior's spread that is left of each constant: 1 where the rows say nothing."""
 
 
 def origin_weights(origins: Sequence[str]) -> Floats:
@@ -103,4 +105,7 @@ def fit(
     )
     found = values(solved.x)
     left = log_ratio(found)
-    return Fitted(found, len(left), len(priors), *errors(left))
+    # The priors are rows of the problem, so that its curvature is the posterior's.
+    posterior = np.sqrt(np.diag(np.linalg.inv(solved.jac.T @ solved.jac)))
+    known = dict(zip(priors, (posterior / spread).tolist(), strict=True))
+    return Fitted(found, len(left), len(priors), *errors(left), known)

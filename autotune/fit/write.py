@@ -16,6 +16,8 @@ from planner.cost.constants import Path as ConstantPath
 from planner.evidence.left_out import capability_of, family_of, kernel_ids
 
 DIGITS = 4
+UNINFORMED = 0.9
+"""Share of a prior's spread beyond which the rows say too little to change a constant."""
 UNMOVED = 1e-3
 """Logarithm of a factor below which a constant did not move."""
 _CARDS = {gpu: gpu.removesuffix(" 80GB") for gpu in SYSTEMS.values()}
@@ -149,9 +151,13 @@ def with_values(text: str, values: Mapping[ConstantPath, float]) -> str:
 
 
 def write_rounds(target: Target, found: RoundsFit) -> None:
-    """The constants of whole rounds, and their residuals in a file beside them."""
+    """The constants of whole rounds on which the rows bear, and their residuals beside them."""
     text = target.constants.read_text("utf-8")
-    values = {PATHS[name]: value for name, value in found.fitted.values.items()}
+    values = {
+        PATHS[name]: value
+        for name, value in found.fitted.values.items()
+        if found.fitted.known[name] < UNINFORMED
+    }
     target.constants.write_text(with_values(text, values), encoding="utf-8")
     report = {
         "source": "planner/evidence/data: rows with E[L], and plain speeds at batch 1",
@@ -161,5 +167,9 @@ def write_rounds(target: Target, found: RoundsFit) -> None:
         "baseline_median": _short(found.baseline_median),
         "left_out_ratio_median": _short(found.left_out_ratio_median),
         "origins": sorted(found.left_out),
+        "constants": {
+            name: {"fitted": _short(value), "of_prior_spread": _short(found.fitted.known[name])}
+            for name, value in found.fitted.values.items()
+        },
     }
     target.rounds_report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")

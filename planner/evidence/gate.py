@@ -25,6 +25,7 @@ MARGINS: Mapping[str, float] = {
     "false_helps": 0.08,
     "draft_len_loss_median": 0.005,
     "draft_len_loss_p90": 0.02,
+    "plain_median": 0.01,
     "median": 0.01,
     "p90": 0.03,
     "left_out_median": 0.02,

@@ -80,6 +80,20 @@ class RowFigures:
     draft_len_loss_median: float | None
     """Share of the best measured speedup lost by the D that the model ranks first."""
     draft_len_loss_p90: float | None
+    plain_rows: int
+    """Rows of one sequence that state the speed without speculation."""
+    plain_median: float | None
+    """Median of |plain speed predicted / measured - 1| over these."""
+
+
+def _plain_errors(outcomes: Iterable[Outcome]) -> list[Pair]:
+    found = []
+    for o in outcomes:
+        predicted, measured = o.blind.get("baseline_tok_s"), o.row.baseline_tok_s
+        # Of several sequences, sources state the speed of one or of all.
+        if predicted and measured and o.row.ask["batch"] == 1:
+            found.append((o.row.origin, abs(predicted / measured - 1.0)))
+    return found
 
 
 def _ratio_errors(outcomes: Iterable[Outcome]) -> list[Pair]:
@@ -121,6 +135,7 @@ def figures(outcomes: Sequence[Outcome]) -> RowFigures:
     ]
     hurting = [o.blind["verdict"] == "helps" for o, _ in answered if o.row.speedup <= HURTS]
     losses = draft_len_losses(outcomes)
+    plain = _plain_errors(outcomes)
     return RowFigures(
         answered=len(answered) / len(outcomes) if outcomes else None,
         ratio_rows=len(ratio),
@@ -135,4 +150,6 @@ def figures(outcomes: Sequence[Outcome]) -> RowFigures:
         sweeps=len(losses),
         draft_len_loss_median=median(losses) if losses else None,
         draft_len_loss_p90=losses[int(0.9 * (len(losses) - 1))] if losses else None,
+        plain_rows=len(plain),
+        plain_median=quantile(plain, 0.5),
     )

@@ -25,6 +25,8 @@ def test_constants_are_found_again_and_one_without_rows_stays_at_its_prior() -> 
     assert found.values["floor"] == pytest.approx(0.5, rel=0.01)
     assert found.values["unseen"] == pytest.approx(7.0)
     assert (found.rows, found.parameters) == (40, 3)
+    assert found.known["unseen"] == pytest.approx(1.0)
+    assert max(found.known["rate"], found.known["floor"]) < 0.1
     assert found.p90 < 0.01
 
 

@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -128,3 +130,16 @@ def test_figures_of_four_rows_by_hand() -> None:
     assert found.coverage80 == pytest.approx(1 / 3)
     assert found.verdict_right == pytest.approx(2 / 3)
     assert (found.sweeps, found.draft_len_loss_median) == (0, None)
+    assert (found.plain_rows, found.plain_median) == (0, None)
+
+
+def test_the_plain_speed_is_that_of_one_sequence() -> None:
+    one = replace(row(1.5), baseline_tok_s=50.0)
+    many = replace(one, ask={**one.ask, "batch": 8})
+    outcomes = [
+        Outcome(r, {**outcome(r, 1.5).blind, "baseline_tok_s": speed}, None)
+        for r, speed in ((one, 60.0), (one, 45.0), (one, 55.0), (many, 400.0))
+    ]
+    found = figures(outcomes)
+    assert found.plain_rows == 3
+    assert found.plain_median == pytest.approx(0.1)
