@@ -8,6 +8,7 @@ import numpy as np
 
 from hwprofiles.errors import InputError
 from hwprofiles.provenance import weakest
+from planner.cost.deployment import Deployment
 from planner.cost.interval import (
     Outlook,
     combined_log_sd,
@@ -164,6 +165,13 @@ def _needs(rounds: Sequence[tuple[int, Scenario, Setup]]) -> list[float]:
     return needs
 
 
+def _too_much(asked: Scenario, d: Deployment, need: float) -> str:
+    return (
+        f"needs {need / 2**30:.1f} GiB on each of {d.num_gpus} x {d.device.name} at batch "
+        f"{asked.batch} and context {asked.context_len}, of {room(d) / 2**30:.1f} GiB usable"
+    )
+
+
 def _answer(
     asked: Scenario, found: Setup, expected: Expectation, numbers: tuple[float, ...]
 ) -> Answer:
@@ -193,6 +201,6 @@ def _answer(
         "verdict": seen.verdict,
         "sure": off or seen.low > 1.0 or seen.high < 1.0,
         "provenance": weakest([found.kind, expected.kind]),
-        "reasons": list(found.reasons),
+        "reasons": [*found.reasons, *([] if fits else [_too_much(asked, d, need)])],
         "warnings": [*asked.warnings, *line_doubts(found, asked), *found.warnings],
     }

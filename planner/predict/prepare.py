@@ -3,12 +3,17 @@
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
-from hwprofiles.errors import InputError
+from hwprofiles.errors import InputError, MissingFact
 from hwprofiles.provenance import Kind, weakest
 from planner.acceptance.constants import family_decay
 from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
 from planner.acceptance.prior import AcceptanceQuery, prior
-from planner.cost.deployment import Deployment, no_int8_tensor_cores, round_coefficients
+from planner.cost.deployment import (
+    Deployment,
+    all_reduce_lines,
+    no_int8_tensor_cores,
+    round_coefficients,
+)
 from planner.cost.interval import Circumstance
 from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
 from planner.cost.round import RoundCoefficients
@@ -111,21 +116,19 @@ def setup(key: SetupKey, batch: int, context: int) -> Setup | str:
 
 @lru_cache(maxsize=16384)
 def _on(key: SetupKey, count: int) -> Setup | str:
-    """The setup on `count` GPUs; 0 leaves the choice, where none of the counts fits."""
-    if count:
-        key = replace(key, wanted=replace(key.wanted, num_gpus=count))
-    return _setup_or_message(key)
+    return _setup_or_message(replace(key, wanted=replace(key.wanted, num_gpus=count)))
 
 
 def _smallest(key: SetupKey, batch: int, context: int) -> int | str:
-    """Smallest number of GPUs that holds the target at a batch and context; 0 where none does."""
+    """Smallest number of GPUs that holds the target at a batch and context; the first where none
+    does, so that its timings can still be given."""
     tried = _tried(key)
     if isinstance(tried, str):
         return tried
     for found in tried:
         if batch * _each(found, context) <= found.spare_bytes:
             return found.count
-    return 0
+    return tried[0].count
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -142,14 +145,25 @@ class _Tried:
 def _tried(key: SetupKey) -> tuple[_Tried, ...] | str:
     try:
         named = _named(key)
-        found = []
+        found: list[_Tried] = []
         for count in gpu_counts(named.machine, key.wanted):
             exact = replace(key.wanted, num_gpus=count)
             d = place(named.target, named.machine, named.engine, exact).deployment
+            if found and not _linked(d):
+                break
             found.append(_Tried(count, d, room(d) - float(memory(d, None, 0, 0, 0).total.max())))
         return tuple(found)
     except InputError as error:
         return str(error)
+
+
+def _linked(d: Deployment) -> bool:
+    """Whether an all-reduce over this many of the device is known."""
+    try:
+        all_reduce_lines(d.device, d.tp)
+    except MissingFact:
+        return False
+    return True
 
 
 @lru_cache(maxsize=65536)
@@ -192,7 +206,7 @@ def _setup(key: SetupKey) -> Setup:
         spec=spec,
         work=work,
         kind=weakest([_card_kind(d), spec.kind if spec else "fitted"]),
-        reasons=(*placement.reasons, *against),
+        reasons=against,
         warnings=tuple(warnings),
     )
 

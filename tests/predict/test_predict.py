@@ -89,6 +89,15 @@ def test_fitting_and_speed_are_separate() -> None:
     assert "GiB" in str(answer["reasons"])
 
 
+@pytest.mark.parametrize("gpu", ["DGX Spark", "4090"])
+def test_what_no_known_number_of_cards_holds_is_timed_all_the_same(gpu: str) -> None:
+    answer = _one(gpu=gpu, batch=512, context_len=100_000)
+    assert answer["fits"] is False
+    assert answer["num_gpus_used"] == 1
+    assert answer["t_target_s"] > 0  # type: ignore[operator]
+    assert "of " in answer["reasons"][0]  # type: ignore[index]
+
+
 def test_the_smallest_number_of_gpus_is_taken_and_said() -> None:
     answer = _one(model="Llama-3.3-70B-Instruct", gpu="H100 SXM", quant="bf16", draft_len=0)
     # 70.6e9 weights x 2 bytes = 131 GiB: more than one card of 80 GB, less than two.
