@@ -87,13 +87,17 @@ class Accuracy:
 
 
 @lru_cache(maxsize=512)
-def _gpu(text: str) -> tuple[str, str]:
-    """(market segment, architecture) of the GPU that a row names."""
+def _gpu(text: str) -> Mapping[str, str]:
+    """What the index says of the GPU that a row names."""
     try:
         entry = load_index()["gpus"][find_gpu(text, own_files=False).gpu_id]
     except InputError:
-        return "unknown", "unknown"
-    return str(entry["segment"]), str(entry["arch"])
+        return defaultdict(lambda: "unknown")
+    return {key: str(entry[key]) for key in ("segment", "arch", "error_class")}
+
+
+PROFILES = {"A": "measured", "B": "datasheet", "C": "assumed in part", "D": "incomplete"}
+"""What the rates of a GPU's profile rest on, by the letter of `hwprofiles.index.ERROR_CLASSES`."""
 
 
 def _engine(row: EvidenceRow) -> str:
@@ -104,8 +108,9 @@ GROUPINGS: Mapping[str, Callable[[EvidenceRow], str]] = {
     "consistency": lambda row: "flagged" if row.origin in load.flagged() else "consistent",
     "drafter family": lambda row: str(row.ask["drafter"]),
     "engine": _engine,
-    "GPU class": lambda row: _gpu(row.ask["gpu"])[0],
-    "GPU architecture": lambda row: _gpu(row.ask["gpu"])[1],
+    "GPU class": lambda row: _gpu(row.ask["gpu"])["segment"],
+    "GPU architecture": lambda row: _gpu(row.ask["gpu"])["arch"],
+    "GPU profile": lambda row: PROFILES.get(_gpu(row.ask["gpu"])["error_class"], "unknown"),
     "origin": lambda row: row.origin,
 }
 

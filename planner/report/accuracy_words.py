@@ -118,5 +118,6 @@ def arms_sentence(arms: Record) -> str:
         f"{arms['rows']} runs of llama.cpp on one CPU thread (SmolLM2-135M, summary, chat and "
         "code, D = 3-15) in which R was measured apart, so that only the share of drafted rounds "
         f"and E[L] are predicted: speedup {percent(arms['median'])} off in the median, "
-        f"{percent(arms['worst'])} at worst; verdict right in {percent(arms['verdict_right'])}."
+        f"{percent(arms['worst'])} at worst; verdict right in {percent(arms['verdict_right'])}. "
+        "The prior was set with these runs in view."
     )
