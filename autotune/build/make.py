@@ -153,7 +153,8 @@ def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
     def work(q_len: int) -> Work:
         return Work(
             request.device, request.capability, layer.spec, layer.group_size * q_len,
-            layer.kv_heads, request.batch, request.context_len,
+            layer.kv_heads, request.batch,
+            min(request.context_len, layer.window or request.context_len),
         )  # fmt: skip
 
     return {"verify": work(request.q_len), "decode": work(1)}

@@ -28,6 +28,8 @@ class LayerWork:
     kv_heads: int
     """On one rank."""
     spec: VerifySpec
+    window: int | None = None
+    """Tokens that the layer sees at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +114,7 @@ def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerW
             continue
         spec = _spec(shape, chosen.kv_dtype, page_size)
         kv_heads = max(1, shape.num_kv_heads // chosen.tp)
-        work = LayerWork(group.name, shape.group_size, kv_heads, spec)
+        work = LayerWork(group.name, shape.group_size, kv_heads, spec, shape.window)
         found.setdefault((spec, work.group_size), work)
     if not found:
         raise UnsupportedShape("no layer of it has softmax attention")
@@ -128,4 +130,6 @@ def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
         raise UnsupportedShape(
             f"KV cache type {kv_dtype}; built are {', '.join(KV_DTYPES)}: give --kv-dtype"
         )
-    return VerifySpec(shape.head_dim, page_size, KV_DTYPES[kv_dtype])
+    return VerifySpec(
+        shape.head_dim, page_size, KV_DTYPES[kv_dtype], window=shape.window is not None
+    )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from spec_kernels.verify_attention.launch import LaunchPlan
-    from spec_kernels.verify_attention.tensors import PagedCache, QueryBlock
+    from spec_kernels.verify_attention.tensors import Options, PagedCache, QueryBlock
 
 
 def load(folder: str | Path, *, driver: Driver | None = None) -> LoadedBuild:
@@ -80,21 +80,30 @@ class LoadedBuild:
     handles: Mapping[str, Any]
     """cubin file -> function."""
 
-    def plan_launch(self, queries: QueryBlock, cache: PagedCache, *, max_kv_len: int) -> LaunchPlan:
+    def plan_launch(
+        self,
+        queries: QueryBlock,
+        cache: PagedCache,
+        *,
+        max_kv_len: int,
+        options: Options | None = None,
+    ) -> LaunchPlan:
         """Tile of the build and splits for contexts up to `max_kv_len`, with scratch.
 
         Raises:
             UnsupportedShape: the build holds no kernel for these tensors.
         """
         from spec_kernels.verify_attention.launch import LaunchPlan, Workspace  # noqa: PLC0415
-        from spec_kernels.verify_attention.tensors import checked_spec  # noqa: PLC0415
+        from spec_kernels.verify_attention.tensors import PLAIN, checked_spec  # noqa: PLC0415
 
-        spec = checked_spec(queries, cache)
+        options = options or PLAIN
+        spec = checked_spec(queries, cache, options)
         rows = queries.q_THD.shape[1] // cache.k_PSHD.shape[2] * queries.max_q_len
         chosen = self.kernel_for(spec, rows)
         programs = -(-rows // chosen.tile.block_m) * cache.k_PSHD.shape[2]
         slots = self.manifest.target.sm_count * chosen.usage.blocks_per_sm
-        steps = -(-max_kv_len // chosen.tile.block_n)
+        reach = min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
+        steps = -(-reach // chosen.tile.block_n)
         splits = choose_splits(programs * cache.kv_len_B.numel(), slots, steps)
         config = TileConfig(**chosen.tile.model_dump())
         return LaunchPlan(config, splits, Workspace.empty(queries, splits), launcher=self)

@@ -7,7 +7,12 @@ imported.
 import os
 from importlib.util import find_spec
 
-NEED_TORCH = ["test_verify_attention.py", "test_tensors.py", "test_aot.py", "test_build.py"]
+NEED_TORCH = [
+    "test_build.py",
+    "test_masks.py",
+    "test_tensors.py",
+    "test_verify_attention.py",
+]
 
 collect_ignore = [] if find_spec("torch") and find_spec("triton") else NEED_TORCH
 

@@ -25,6 +25,7 @@ def attend(
     scale,
     group,
     num_splits,
+    window,
     q_stride_t,
     q_stride_h,
     k_stride_p,
@@ -44,6 +45,7 @@ def attend(
     PAGE_SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    WINDOW: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
     """Attention of one tile of query rows over one split of one sequence's KV cache.
@@ -87,6 +89,8 @@ def attend(
     last_token = tl.minimum(first_row + BLOCK_M - 1, q_len * group - 1) // group
     stop = tl.minimum(kv_len, prefix + last_token + 1)
     first_block = 0
+    if WINDOW:
+        first_block = tl.maximum(0, prefix + first_row // group - window + 1) // BLOCK_N
     blocks = tl.maximum(0, tl.cdiv(stop, BLOCK_N) - first_block)
     begin = (first_block + blocks * split // num_splits) * BLOCK_N
     end = tl.minimum((first_block + blocks * (split + 1) // num_splits) * BLOCK_N, stop)
@@ -117,6 +121,8 @@ def attend(
             k_DN = k_DN.to(tl.float32)
         score_MN = tl.dot(q_MD, k_DN, input_precision="ieee")
         seen_MN = inside_N[None, :] & (n_N[None, :] <= place_M[:, None])
+        if WINDOW:
+            seen_MN &= n_N[None, :] > place_M[:, None] - window
         score_MN = tl.where(seen_MN, score_MN, float("-inf"))
 
         new_top_M = tl.maximum(top_M, tl.max(score_MN, 1))

@@ -69,20 +69,23 @@ class LaunchPlan:
     """A build; None compiles at call time."""
 
 
-def plan_launch(queries: QueryBlock, cache: PagedCache, *, max_kv_len: int) -> LaunchPlan:
+def plan_launch(
+    queries: QueryBlock, cache: PagedCache, *, max_kv_len: int, options: Options = PLAIN
+) -> LaunchPlan:
     """Tile and splits for contexts up to `max_kv_len`, with scratch that can be kept.
 
     Raises:
         BadTensor: the tensors do not belong together.
         UnsupportedShape: no kernel exists for them.
     """
-    spec = checked_spec(queries, cache)
+    spec = checked_spec(queries, cache, options)
     group = queries.q_THD.shape[1] // cache.k_PSHD.shape[2]
     rows = group * queries.max_q_len
     capability, sm_count = _device(queries.q_THD)
     config = default_config(capability, spec, rows)
     programs = -(-rows // config.block_m) * cache.k_PSHD.shape[2] * cache.kv_len_B.numel()
-    kv_blocks = -(-max_kv_len // config.block_n)
+    reach = min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
+    kv_blocks = -(-reach // config.block_n)
     splits = choose_splits(programs, 2 * sm_count, kv_blocks)
     return LaunchPlan(config, splits, Workspace.empty(queries, splits) if splits > 1 else None)
 
@@ -153,10 +156,10 @@ def verify_attention(
         BadTensor: the tensors do not belong together.
         UnsupportedShape: no kernel exists for them.
     """
-    spec = checked_spec(queries, cache)
+    spec = checked_spec(queries, cache, options)
     if plan is None:
         reach = cache.page_table_BP.shape[1] * spec.page_size
-        plan = plan_launch(queries, cache, max_kv_len=reach)
+        plan = plan_launch(queries, cache, max_kv_len=reach, options=options)
     into = checked_output(queries, into)
     if not 1 <= plan.num_splits <= MAX_SPLITS:
         raise BadTensor(f"{plan.num_splits} splits; from 1 to {MAX_SPLITS} are possible")
@@ -197,7 +200,7 @@ class Call:
         arguments = [
             q, k, v, out, lse,
             self.queries.q_start_B, self.cache.kv_len_B, self.cache.page_table_BP,
-            scale, group, num_splits,
+            scale, group, num_splits, self.options.window or 0,
             *q.stride()[:2], *k.stride()[:3], *v.stride()[:3],
             split_strides[0], out.stride(-3), out.stride(-2), split_strides[1], lse.stride(-2),
             self.cache.page_table_BP.stride(0),

@@ -12,7 +12,7 @@ from spec_kernels.errors import KernelError
 from spec_kernels.verify_attention.launch import LaunchPlan, verify_attention
 from spec_kernels.verify_attention.reference import reference
 from spec_kernels.verify_attention.spec import TileConfig
-from spec_kernels.verify_attention.tensors import Attended, PagedCache, QueryBlock
+from spec_kernels.verify_attention.tensors import PLAIN, Attended, Options, PagedCache, QueryBlock
 
 POISON = math.nan
 LSE_BOUND = 5e-5
@@ -29,6 +29,7 @@ class Problem:
     head_dim: int = 64
     page_size: int = 16
     dtype: torch.dtype = torch.float16
+    options: Options = PLAIN
     padding: int = 2
     """Tokens after the last sequence's, as a CUDA graph of a larger batch would bring."""
     seed: int = 0
@@ -117,21 +118,24 @@ def errors(problem: Problem, launch: LaunchPlan | None = None) -> Errors:
     """
     queries, cache = tensors(problem)
     into = poisoned(queries)
-    verify_attention(queries, cache, plan=launch or plan(), into=into)
+    verify_attention(queries, cache, options=problem.options, plan=launch or plan(), into=into)
     padding = (into.out_THD[problem.tokens :], into.lse_TH[problem.tokens :])
     if not all(bool(part.isnan().all()) for part in padding):
         raise WrongAnswer("padding tokens were written")
-    return compared(queries, cache, into, problem.tokens)
+    return compared(queries, cache, into, problem.options)
 
 
-def compared(queries: QueryBlock, cache: PagedCache, got: Attended, tokens: int) -> Errors:
-    """Errors of a result over the first `tokens` tokens.
+def compared(
+    queries: QueryBlock, cache: PagedCache, got: Attended, options: Options = PLAIN
+) -> Errors:
+    """Errors of a result over the tokens that belong to a sequence.
 
     Raises:
         WrongAnswer: a row that sees nothing gave something, or the other way round.
     """
-    truth = reference(queries, cache)
-    same = reference(queries, cache, dtype=queries.q_THD.dtype)
+    tokens = int(queries.q_start_B[-1])
+    truth = reference(queries, cache, options=options)
+    same = reference(queries, cache, options=options, dtype=queries.q_THD.dtype)
     out = truth.out_THD[:tokens]
     dtype = queries.q_THD.dtype
     units = 8.0 if dtype == torch.float32 else 0.5

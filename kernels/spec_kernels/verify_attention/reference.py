@@ -37,7 +37,7 @@ def reference(
         group = num_heads // k_NHD.shape[1]
         begin, end = starts[seq], starts[seq + 1]
         for token in range(begin, end):
-            seen_N = visible(kv_len, end - begin, token - begin).to(q.device)
+            seen_N = visible(kv_len, (end - begin, token - begin), options).to(q.device)
             if not seen_N.any():
                 continue
             for head in range(num_heads):
@@ -55,7 +55,12 @@ def gathered(pages_PSHD: torch.Tensor, page_table_P: torch.Tensor, kv_len: int) 
     return pages_PSHD[used].flatten(0, 1)[:kv_len]
 
 
-def visible(kv_len: int, q_len: int, token: int) -> torch.Tensor:
-    """Which cached tokens a token of the block sees: [kv_len] bool."""
+def visible(kv_len: int, block: tuple[int, int], options: Options) -> torch.Tensor:
+    """Which cached tokens are seen by a token of the block, given as (tokens, index): bool."""
+    q_len, token = block
     place = kv_len - q_len + token
-    return torch.arange(kv_len) <= place
+    n = torch.arange(kv_len)
+    seen = n <= place
+    if options.window is not None:
+        seen &= n > place - options.window
+    return seen

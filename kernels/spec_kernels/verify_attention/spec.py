@@ -29,6 +29,8 @@ class VerifySpec:
     """Tokens of one page of the KV cache."""
     dtype: Dtype = "bf16"
     """Of queries, output and KV cache; fp32 is for checking, it is never built."""
+    window: bool = False
+    """Whether a row sees a limited number of tokens before it; how many is a run-time argument."""
 
     def __post_init__(self) -> None:
         if self.head_dim not in HEAD_DIMS:
@@ -52,7 +54,8 @@ class VerifySpec:
     @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
-        return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}"
+        features = "_window" if self.window else ""
+        return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}{features}"
 
     @property
     def padded_head_dim(self) -> int:
@@ -144,6 +147,7 @@ def attend_constants(
         "PAGE_SIZE": spec.page_size,
         "BLOCK_M": config.block_m,
         "BLOCK_N": config.block_n,
+        "WINDOW": spec.window,
         "UPCAST": upcast,
     }
 

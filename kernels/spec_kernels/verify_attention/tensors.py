@@ -47,6 +47,8 @@ class Options:
 
     scale: float | None = None
     """Of the scores; 1/sqrt(head dim) where None."""
+    window: int | None = None
+    """Tokens that a row sees at most, itself included; None sees everything before it."""
 
 
 PLAIN = Options()
@@ -61,8 +63,8 @@ class Attended:
     """Natural log of the softmax denominator, float32; -inf where nothing was visible."""
 
 
-def checked_spec(queries: QueryBlock, cache: PagedCache) -> VerifySpec:
-    """The specification that the tensors ask for.
+def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAIN) -> VerifySpec:
+    """The specification that the tensors and options ask for.
 
     Raises:
         BadTensor: shapes, dtypes, layouts or devices do not belong together.
@@ -80,7 +82,14 @@ def checked_spec(queries: QueryBlock, cache: PagedCache) -> VerifySpec:
         raise BadTensor(f"{num_heads} query heads are no multiple of {kv_heads} KV heads")
     if not queries.max_q_len >= 1:
         raise BadTensor(f"max_q_len is {queries.max_q_len}; it is 1+D, at least 1")
-    return VerifySpec(head_dim=q.shape[2], page_size=k.shape[1], dtype=DTYPES[q.dtype])
+    if options.window is not None and options.window < 1:
+        raise BadTensor(f"window is {options.window} tokens; a row sees at least itself: 1")
+    return VerifySpec(
+        head_dim=q.shape[2],
+        page_size=k.shape[1],
+        dtype=DTYPES[q.dtype],
+        window=options.window is not None,
+    )
 
 
 def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:

@@ -1,0 +1,56 @@
+"""What a row sees beyond plain causal attention, against the reference."""
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from spec_kernels.errors import BadTensor
+from spec_kernels.verify_attention.launch import verify_attention
+from spec_kernels.verify_attention.problems import Problem, errors, plan, seq_lens, tensors
+from spec_kernels.verify_attention.tensors import Options
+
+UNLIKE = ((4, 70), (0, 33), (1, 1), (3, 100), (2, 2))
+SLOW = settings(max_examples=15, deadline=None)
+
+
+@pytest.mark.parametrize("window", [1, 2, 16, 17, 40, 1000])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_window(window: int, splits: int) -> None:
+    problem = Problem(UNLIKE, options=Options(window=window))
+    found = errors(problem, plan(splits=splits))
+    assert found.acceptable, found
+
+
+def test_the_window_slides_with_each_row_of_a_tile() -> None:
+    """Window 3: the token at place p sees p-2, p-1 and p, and the next one no longer p-2."""
+    queries, cache = tensors(Problem(((2, 30),), padding=0))
+    seen = Options(window=3)
+    before = verify_attention(queries, cache, options=seen, plan=plan())
+    page, slot = int(cache.page_table_BP[0, 26 // 16]), 26 % 16
+    cache.v_PSHD[page, slot] += 1
+    after = verify_attention(queries, cache, options=seen, plan=plan())
+    moved = (before.out_THD != after.out_THD).flatten(1).any(1)
+    assert moved.tolist() == [True, False]
+
+
+def test_window_below_one_is_refused() -> None:
+    queries, cache = tensors(Problem(UNLIKE))
+    with pytest.raises(BadTensor, match="window is 0 tokens"):
+        verify_attention(queries, cache, options=Options(window=0))
+
+
+@given(
+    pairs=st.lists(st.tuples(st.integers(0, 5), st.integers(1, 70)), min_size=1, max_size=3),
+    window=st.integers(1, 80),
+    page_size=st.sampled_from([1, 7, 16]),
+    splits=st.integers(1, 4),
+)
+@SLOW
+def test_windows_of_ragged_batches(
+    pairs: list[tuple[int, int]], window: int, page_size: int, splits: int
+) -> None:
+    problem = Problem(seq_lens(pairs), 3, kv_heads=1, page_size=page_size)
+    found = errors(replace(problem, options=Options(window=window)), plan(splits=splits))
+    assert found.acceptable, (problem, found)
