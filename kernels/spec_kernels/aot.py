@@ -164,7 +164,7 @@ def signature(job: Job, names: tuple[str, ...]) -> dict[str, str]:
             types[name] = "constexpr"
         elif name in pointers:
             types[name] = pointers[name]
-        elif name == "scale":
+        elif name in {"scale", "softcap"}:
             types[name] = "fp32"
         else:
             types[name] = "i64" if name in wide else "i32"

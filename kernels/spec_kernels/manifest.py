@@ -39,6 +39,8 @@ class Shape(_Record):
     dtype: Literal["bf16", "fp16"]
     window: bool = False
     """Whether a row sees a limited number of tokens."""
+    softcap: bool = False
+    """Whether scores are bounded by a hyperbolic tangent."""
 
 
 class Tile(_Record):

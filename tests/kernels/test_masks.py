@@ -54,3 +54,17 @@ def test_windows_of_ragged_batches(
     problem = Problem(seq_lens(pairs), 3, kv_heads=1, page_size=page_size)
     found = errors(replace(problem, options=Options(window=window)), plan(splits=splits))
     assert found.acceptable, (problem, found)
+
+
+@pytest.mark.parametrize("softcap", [0.5, 5.0, 50.0])
+def test_softcap(softcap: float) -> None:
+    options = Options(softcap=softcap, scale=0.5)
+    found = errors(Problem(UNLIKE, options=options), plan(splits=2))
+    assert found.acceptable, found
+
+
+@pytest.mark.parametrize("softcap", [0.0, -1.0, float("nan")])
+def test_softcap_that_is_no_bound_is_refused(softcap: float) -> None:
+    queries, cache = tensors(Problem(UNLIKE))
+    with pytest.raises(BadTensor, match="softcap is"):
+        verify_attention(queries, cache, options=Options(softcap=softcap))

@@ -26,6 +26,7 @@ def attend(
     group,
     num_splits,
     window,
+    softcap,
     q_stride_t,
     q_stride_h,
     k_stride_p,
@@ -46,6 +47,7 @@ def attend(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     WINDOW: tl.constexpr,
+    SOFTCAP: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
     """Attention of one tile of query rows over one split of one sequence's KV cache.
@@ -98,7 +100,10 @@ def attend(
     top_M = tl.full([BLOCK_M], float("-inf"), tl.float32)
     sum_M = tl.zeros([BLOCK_M], tl.float32)
     acc_MD = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
-    exponent = scale * LOG2_E
+    unit = scale
+    if SOFTCAP:
+        unit = 1.0
+    exponent = unit * LOG2_E
     pages = page_table_ptr + seq.to(tl.int64) * page_table_stride_b
     k_head = k_ptr + kv_head.to(tl.int64) * k_stride_h
     v_head = v_ptr + kv_head.to(tl.int64) * v_stride_h
@@ -120,6 +125,10 @@ def attend(
         if UPCAST:
             k_DN = k_DN.to(tl.float32)
         score_MN = tl.dot(q_MD, k_DN, input_precision="ieee")
+        if SOFTCAP:
+            # cap * tanh(x / cap) through the exponential, which has no intrinsic of its own.
+            doubled_MN = score_MN * (2.0 * LOG2_E * scale / softcap)
+            score_MN = softcap * (1.0 - 2.0 / (tl.exp2(doubled_MN) + 1.0))
         seen_MN = inside_N[None, :] & (n_N[None, :] <= place_M[:, None])
         if WINDOW:
             seen_MN &= n_N[None, :] > place_M[:, None] - window
@@ -146,7 +155,7 @@ def attend(
         acc_MD = tl.dot(p_MN, v_ND, acc_MD, input_precision="ieee")
 
     safe_M = tl.where(sum_M > 0, sum_M, 1.0)
-    lse_M = tl.where(sum_M > 0, top_M * scale + tl.log2(safe_M) * LN_2, float("-inf"))
+    lse_M = tl.where(sum_M > 0, top_M * unit + tl.log2(safe_M) * LN_2, float("-inf"))
     lse_offset_M = split.to(tl.int64) * lse_stride_x + (q_start + token_M) * lse_stride_t + head_M
     tl.store(lse_ptr + lse_offset_M, lse_M, mask=real_M)
     if num_splits > 1 and begin >= end:

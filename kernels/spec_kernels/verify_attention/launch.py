@@ -201,6 +201,7 @@ class Call:
             q, k, v, out, lse,
             self.queries.q_start_B, self.cache.kv_len_B, self.cache.page_table_BP,
             scale, group, num_splits, self.options.window or 0,
+            self.options.softcap or 0.0,
             *q.stride()[:2], *k.stride()[:3], *v.stride()[:3],
             split_strides[0], out.stride(-3), out.stride(-2), split_strides[1], lse.stride(-2),
             self.cache.page_table_BP.stride(0),

@@ -43,6 +43,8 @@ def reference(
             for head in range(num_heads):
                 k_ND, v_ND = k_NHD[seen_N, head // group], v_NHD[seen_N, head // group]
                 score_N = (k_ND @ q[token, head].to(dtype)) * scale
+                if options.softcap is not None:
+                    score_N = options.softcap * torch.tanh(score_N / options.softcap)
                 lse[token, head] = torch.logsumexp(score_N, 0)
                 out[token, head] = torch.softmax(score_N, 0) @ v_ND
     return Attended(out, lse)

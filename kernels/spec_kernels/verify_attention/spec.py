@@ -31,6 +31,8 @@ class VerifySpec:
     """Of queries, output and KV cache; fp32 is for checking, it is never built."""
     window: bool = False
     """Whether a row sees a limited number of tokens before it; how many is a run-time argument."""
+    softcap: bool = False
+    """Whether scores are bounded by a hyperbolic tangent."""
 
     def __post_init__(self) -> None:
         if self.head_dim not in HEAD_DIMS:
@@ -54,7 +56,8 @@ class VerifySpec:
     @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
-        features = "_window" if self.window else ""
+        flags = {"window": self.window, "softcap": self.softcap}
+        features = "".join(f"_{name}" for name, present in flags.items() if present)
         return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}{features}"
 
     @property
@@ -148,6 +151,7 @@ def attend_constants(
         "BLOCK_M": config.block_m,
         "BLOCK_N": config.block_n,
         "WINDOW": spec.window,
+        "SOFTCAP": spec.softcap,
         "UPCAST": upcast,
     }
 

@@ -49,6 +49,8 @@ class Options:
     """Of the scores; 1/sqrt(head dim) where None."""
     window: int | None = None
     """Tokens that a row sees at most, itself included; None sees everything before it."""
+    softcap: float | None = None
+    """Scores s become softcap * tanh(s / softcap)."""
 
 
 PLAIN = Options()
@@ -84,11 +86,14 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         raise BadTensor(f"max_q_len is {queries.max_q_len}; it is 1+D, at least 1")
     if options.window is not None and options.window < 1:
         raise BadTensor(f"window is {options.window} tokens; a row sees at least itself: 1")
+    if options.softcap is not None and not options.softcap > 0:
+        raise BadTensor(f"softcap is {options.softcap}; it must be above 0, or None for none")
     return VerifySpec(
         head_dim=q.shape[2],
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
         window=options.window is not None,
+        softcap=options.softcap is not None,
     )
 
 
