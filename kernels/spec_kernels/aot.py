@@ -154,6 +154,7 @@ def signature(job: Job, names: tuple[str, ...]) -> dict[str, str]:
         "q_ptr": element, "k_ptr": element, "v_ptr": element,
         "out_ptr": "*fp32" if job.split and job.kernel == "attend" else element,
         "lse_ptr": "*fp32", "part_ptr": "*fp32", "part_lse_ptr": "*fp32",
+        "sinks_ptr": "*fp32",
         "q_start_ptr": "*i32", "kv_len_ptr": "*i32", "page_table_ptr": "*i32",
     }  # fmt: skip
     fixed = constants(job)

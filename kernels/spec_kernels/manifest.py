@@ -41,6 +41,8 @@ class Shape(_Record):
     """Whether a row sees a limited number of tokens."""
     softcap: bool = False
     """Whether scores are bounded by a hyperbolic tangent."""
+    sinks: bool = False
+    """Whether each head has a logit without a value."""
 
 
 class Tile(_Record):

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -68,3 +69,27 @@ def test_softcap_that_is_no_bound_is_refused(softcap: float) -> None:
     queries, cache = tensors(Problem(UNLIKE))
     with pytest.raises(BadTensor, match="softcap is"):
         verify_attention(queries, cache, options=Options(softcap=softcap))
+
+
+@pytest.mark.parametrize("splits", [1, 3])
+@pytest.mark.parametrize("level", [-5.0, 0.0, 8.0])
+def test_sinks(level: float, splits: int) -> None:
+    options = Options(sinks_H=level + torch.linspace(-1, 1, 8), window=24)
+    found = errors(Problem(UNLIKE, options=options), plan(splits=splits))
+    assert found.acceptable, found
+
+
+def test_a_row_that_sees_nothing_has_its_sink_as_log_sum_exp() -> None:
+    queries, cache = tensors(Problem(((2, 20),), padding=0))
+    cache.kv_len_B[0] = 0
+    sinks = torch.linspace(-1, 1, 8)
+    got = verify_attention(queries, cache, options=Options(sinks_H=sinks), plan=plan())
+    assert torch.equal(got.out_THD, torch.zeros_like(got.out_THD))
+    assert torch.allclose(got.lse_TH, sinks.expand(2, 8))
+
+
+@pytest.mark.parametrize("sinks", [torch.zeros(7), torch.zeros(8).half(), torch.zeros(16)[::2]])
+def test_sinks_that_would_be_read_wrongly_are_refused(sinks: torch.Tensor) -> None:
+    queries, cache = tensors(Problem(UNLIKE))
+    with pytest.raises(BadTensor, match="sinks"):
+        verify_attention(queries, cache, options=Options(sinks_H=sinks))

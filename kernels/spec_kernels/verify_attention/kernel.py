@@ -176,6 +176,7 @@ def merge(
     out_ptr,
     lse_ptr,
     q_start_ptr,
+    sinks_ptr,
     num_seqs,
     num_splits,
     part_stride_x,
@@ -189,6 +190,7 @@ def merge(
     HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
     BLOCK_S: tl.constexpr,
+    SINKS: tl.constexpr,
 ):
     """Output and log-sum-exp of one token and head from those of its splits, weighted by exp(lse).
 
@@ -225,6 +227,14 @@ def merge(
         fade = tl.exp2((top - shift) * LOG2_E)
         acc_D = acc_D * fade + tl.sum(weight_S[:, None] * part_SD, 0)
         total = total * fade + tl.sum(weight_S, 0)
+        top = new_top
+    if SINKS:
+        # A logit without a value: it takes weight and gives nothing.
+        sink = tl.load(sinks_ptr + head).to(tl.float32)
+        new_top = tl.maximum(top, sink)
+        fade = tl.exp2((top - new_top) * LOG2_E)
+        acc_D = acc_D * fade
+        total = total * fade + tl.exp2((sink - new_top) * LOG2_E)
         top = new_top
     safe = tl.where(total > 0, total, 1.0)
     lse = tl.where(total > 0, top + tl.log2(safe) * LN_2, float("-inf"))

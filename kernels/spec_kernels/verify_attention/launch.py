@@ -167,7 +167,7 @@ def verify_attention(
         return into
     call = Call(queries, cache, spec, options)
     runner = plan.launcher or JustInTime()
-    if plan.num_splits == 1 and plan.launcher is None:
+    if plan.num_splits == 1 and plan.launcher is None and not spec.sinks:
         runner.attend(spec, plan.config, *call.attend_launch(plan, into, 1))
         return into
     space = plan.workspace or Workspace.empty(queries, plan.num_splits)
@@ -213,9 +213,10 @@ class Call:
     ) -> tuple[tuple[int, int], list[Any]]:
         """Of the merge kernel."""
         tokens, heads, _ = self.queries.q_THD.shape
+        sinks = into.lse_TH if self.options.sinks_H is None else self.options.sinks_H
         arguments = [
             parts.out_THD, parts.lse_TH, into.out_THD, into.lse_TH,
-            self.queries.q_start_B, self.queries.q_start_B.numel() - 1, num_splits,
+            self.queries.q_start_B, sinks, self.queries.q_start_B.numel() - 1, num_splits,
             *parts.out_THD.stride()[:3], *parts.lse_TH.stride()[:2],
             *into.out_THD.stride()[:2], into.lse_TH.stride(0),
         ]  # fmt: skip

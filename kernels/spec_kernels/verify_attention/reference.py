@@ -38,6 +38,8 @@ def reference(
         begin, end = starts[seq], starts[seq + 1]
         for token in range(begin, end):
             seen_N = visible(kv_len, (end - begin, token - begin), options).to(q.device)
+            if options.sinks_H is not None:
+                lse[token] = options.sinks_H.to(dtype)
             if not seen_N.any():
                 continue
             for head in range(num_heads):
@@ -45,8 +47,10 @@ def reference(
                 score_N = (k_ND @ q[token, head].to(dtype)) * scale
                 if options.softcap is not None:
                     score_N = options.softcap * torch.tanh(score_N / options.softcap)
+                if options.sinks_H is not None:
+                    score_N = torch.cat([score_N, options.sinks_H[head : head + 1].to(dtype)])
                 lse[token, head] = torch.logsumexp(score_N, 0)
-                out[token, head] = torch.softmax(score_N, 0) @ v_ND
+                out[token, head] = torch.softmax(score_N, 0)[: len(v_ND)] @ v_ND
     return Attended(out, lse)
 
 

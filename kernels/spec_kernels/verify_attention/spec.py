@@ -33,6 +33,8 @@ class VerifySpec:
     """Whether a row sees a limited number of tokens before it; how many is a run-time argument."""
     softcap: bool = False
     """Whether scores are bounded by a hyperbolic tangent."""
+    sinks: bool = False
+    """Whether each head has a logit without a value; the merge adds it."""
 
     def __post_init__(self) -> None:
         if self.head_dim not in HEAD_DIMS:
@@ -56,7 +58,7 @@ class VerifySpec:
     @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
-        flags = {"window": self.window, "softcap": self.softcap}
+        flags = {"window": self.window, "softcap": self.softcap, "sinks": self.sinks}
         features = "".join(f"_{name}" for name, present in flags.items() if present)
         return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}{features}"
 
@@ -162,4 +164,5 @@ def merge_constants(spec: VerifySpec) -> dict[str, int | bool]:
         "HEAD_DIM": spec.head_dim,
         "BLOCK_D": spec.padded_head_dim,
         "BLOCK_S": MERGE_BLOCK,
+        "SINKS": spec.sinks,
     }

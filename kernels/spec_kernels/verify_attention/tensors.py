@@ -51,6 +51,9 @@ class Options:
     """Tokens that a row sees at most, itself included; None sees everything before it."""
     softcap: float | None = None
     """Scores s become softcap * tanh(s / softcap)."""
+    sinks_H: torch.Tensor | None = None
+    """[query heads] float32: a logit of each head that takes part in the softmax and has no value;
+    the log-sum-exp counts it."""
 
 
 PLAIN = Options()
@@ -88,13 +91,28 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         raise BadTensor(f"window is {options.window} tokens; a row sees at least itself: 1")
     if options.softcap is not None and not options.softcap > 0:
         raise BadTensor(f"softcap is {options.softcap}; it must be above 0, or None for none")
+    _check_sinks(queries, options.sinks_H)
     return VerifySpec(
         head_dim=q.shape[2],
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
         window=options.window is not None,
         softcap=options.softcap is not None,
+        sinks=options.sinks_H is not None,
     )
+
+
+def _check_sinks(queries: QueryBlock, sinks_H: torch.Tensor | None) -> None:
+    if sinks_H is None:
+        return
+    heads, device = queries.q_THD.shape[1], queries.q_THD.device
+    if sinks_H.shape != (heads,) or sinks_H.dtype != torch.float32 or sinks_H.device != device:
+        raise BadTensor(
+            f"sinks are {sinks_H.dtype} {tuple(sinks_H.shape)} on {sinks_H.device}; "
+            f"they must be torch.float32 ({heads},) on {device}"
+        )
+    if heads and sinks_H.stride(0) != 1:
+        raise BadTensor(f"sinks have stride {sinks_H.stride(0)}; it must be 1: .contiguous()")
 
 
 def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:
