@@ -8,8 +8,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from spec_kernels.errors import BadTensor
+from spec_kernels.verify_attention.cases import decode_attention, draft_attention
 from spec_kernels.verify_attention.launch import verify_attention
-from spec_kernels.verify_attention.problems import Problem, errors, plan, seq_lens, tensors
+from spec_kernels.verify_attention.problems import (
+    Problem,
+    compared,
+    errors,
+    plan,
+    seq_lens,
+    tensors,
+)
 from spec_kernels.verify_attention.tensors import Options
 
 UNLIKE = ((4, 70), (0, 33), (1, 1), (3, 100), (2, 2))
@@ -93,3 +101,21 @@ def test_sinks_that_would_be_read_wrongly_are_refused(sinks: torch.Tensor) -> No
     queries, cache = tensors(Problem(UNLIKE))
     with pytest.raises(BadTensor, match="sinks"):
         verify_attention(queries, cache, options=Options(sinks_H=sinks))
+
+
+@pytest.mark.parametrize("window", [None, 20])
+@pytest.mark.parametrize("splits", [1, 3])
+def test_a_block_that_sees_itself_whole(window: int | None, splits: int) -> None:
+    options = Options(causal=False, window=window)
+    found = errors(Problem(UNLIKE, options=options), plan(splits=splits))
+    assert found.acceptable, found
+
+
+def test_draft_attention_is_the_block_and_decoding_the_single_token() -> None:
+    queries, cache = tensors(Problem(((3, 40), (2, 17)), padding=0))
+    drafted = draft_attention(queries, cache, plan=plan())
+    assert compared(queries, cache, drafted, Options(causal=False)).acceptable
+    with pytest.raises(BadTensor, match="max_q_len is 3; decoding brings 1"):
+        decode_attention(queries, cache)
+    queries, cache = tensors(Problem(((1, 40), (1, 17)), padding=0))
+    assert compared(queries, cache, decode_attention(queries, cache, plan=plan())).acceptable

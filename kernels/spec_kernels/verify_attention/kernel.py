@@ -46,6 +46,7 @@ def attend(
     PAGE_SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
     UPCAST: tl.constexpr,
@@ -88,8 +89,10 @@ def attend(
     if UPCAST:
         q_MD = q_MD.to(tl.float32)
 
-    last_token = tl.minimum(first_row + BLOCK_M - 1, q_len * group - 1) // group
-    stop = tl.minimum(kv_len, prefix + last_token + 1)
+    stop = kv_len
+    if CAUSAL:
+        last_token = tl.minimum(first_row + BLOCK_M - 1, q_len * group - 1) // group
+        stop = tl.minimum(kv_len, prefix + last_token + 1)
     first_block = 0
     if WINDOW:
         first_block = tl.maximum(0, prefix + first_row // group - window + 1) // BLOCK_N
@@ -129,7 +132,9 @@ def attend(
             # cap * tanh(x / cap) through the exponential, which has no intrinsic of its own.
             doubled_MN = score_MN * (2.0 * LOG2_E * scale / softcap)
             score_MN = softcap * (1.0 - 2.0 / (tl.exp2(doubled_MN) + 1.0))
-        seen_MN = inside_N[None, :] & (n_N[None, :] <= place_M[:, None])
+        seen_MN = inside_N[None, :] & real_M[:, None]
+        if CAUSAL:
+            seen_MN &= n_N[None, :] <= place_M[:, None]
         if WINDOW:
             seen_MN &= n_N[None, :] > place_M[:, None] - window
         score_MN = tl.where(seen_MN, score_MN, float("-inf"))

@@ -66,7 +66,7 @@ def visible(kv_len: int, block: tuple[int, int], options: Options) -> torch.Tens
     q_len, token = block
     place = kv_len - q_len + token
     n = torch.arange(kv_len)
-    seen = n <= place
+    seen = n <= place if options.causal else n < kv_len
     if options.window is not None:
         seen &= n > place - options.window
     return seen

@@ -11,6 +11,8 @@ from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
 
 Dtype = Literal["bf16", "fp16", "fp32"]
+Mask = Literal["causal", "block"]
+"""causal: earlier tokens and itself; block: all of it, as block drafters attend."""
 
 HEAD_DIMS = (64, 128, 256)
 TILES = (16, 32, 64, 128)
@@ -29,6 +31,8 @@ class VerifySpec:
     """Tokens of one page of the KV cache."""
     dtype: Dtype = "bf16"
     """Of queries, output and KV cache; fp32 is for checking, it is never built."""
+    mask: Mask = "causal"
+    """What a token of the block sees of the block; of the prefix it sees all."""
     window: bool = False
     """Whether a row sees a limited number of tokens before it; how many is a run-time argument."""
     softcap: bool = False
@@ -58,7 +62,12 @@ class VerifySpec:
     @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
-        flags = {"window": self.window, "softcap": self.softcap, "sinks": self.sinks}
+        flags = {
+            self.mask: self.mask != "causal",
+            "window": self.window,
+            "softcap": self.softcap,
+            "sinks": self.sinks,
+        }
         features = "".join(f"_{name}" for name, present in flags.items() if present)
         return f"hd{self.head_dim}_p{self.page_size}_{self.dtype}{features}"
 
@@ -152,6 +161,7 @@ def attend_constants(
         "PAGE_SIZE": spec.page_size,
         "BLOCK_M": config.block_m,
         "BLOCK_N": config.block_n,
+        "CAUSAL": spec.mask == "causal",
         "WINDOW": spec.window,
         "SOFTCAP": spec.softcap,
         "UPCAST": upcast,

@@ -47,6 +47,8 @@ class Options:
 
     scale: float | None = None
     """Of the scores; 1/sqrt(head dim) where None."""
+    causal: bool = True
+    """Whether a token of the block sees only earlier ones; else it sees the whole block."""
     window: int | None = None
     """Tokens that a row sees at most, itself included; None sees everything before it."""
     softcap: float | None = None
@@ -96,6 +98,7 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         head_dim=q.shape[2],
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
+        mask="causal" if options.causal else "block",
         window=options.window is not None,
         softcap=options.softcap is not None,
         sinks=options.sinks_H is not None,
