@@ -156,6 +156,7 @@ def signature(job: Job, names: tuple[str, ...]) -> dict[str, str]:
         "lse_ptr": "*fp32", "part_ptr": "*fp32", "part_lse_ptr": "*fp32",
         "sinks_ptr": "*fp32",
         "q_start_ptr": "*i32", "kv_len_ptr": "*i32", "page_table_ptr": "*i32",
+        "tree_ptr": "*i32",
     }  # fmt: skip
     fixed = constants(job)
     wide = _MERGE_I64 if job.kernel == "merge" else _ATTEND_I64

@@ -37,7 +37,7 @@ class Shape(_Record):
     page_size: int
     """Tokens of one page of the KV cache."""
     dtype: Literal["bf16", "fp16"]
-    mask: Literal["causal", "block"] = "causal"
+    mask: Literal["causal", "block", "tree"] = "causal"
     """What a token of the block sees of the block."""
     window: bool = False
     """Whether a row sees a limited number of tokens."""

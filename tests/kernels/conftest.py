@@ -11,6 +11,7 @@ NEED_TORCH = [
     "test_build.py",
     "test_masks.py",
     "test_tensors.py",
+    "test_tree.py",
     "test_verify_attention.py",
 ]
 

@@ -13,6 +13,22 @@ LN_2 = tl.constexpr(0.6931471805599453)
 
 
 @triton.jit
+def set_bits(word):
+    """Bits that are set in each 32-bit word."""
+    x = word.to(tl.uint32, bitcast=True)
+    x = x - ((x >> 1) & 0x55555555)
+    x = (x & 0x33333333) + ((x >> 2) & 0x33333333)
+    x = (x + (x >> 4)) & 0x0F0F0F0F
+    return ((x + (x >> 8) + (x >> 16) + (x >> 24)) & 0x3F).to(tl.int32)
+
+
+@triton.jit
+def low_bits(count):
+    """Word whose lowest `count` bits are set; all 32 from there on."""
+    return tl.where(count >= 32, -1, (1 << tl.minimum(count, 31)) - 1)
+
+
+@triton.jit
 def attend(
     q_ptr,
     k_ptr,
@@ -22,6 +38,7 @@ def attend(
     q_start_ptr,
     kv_len_ptr,
     page_table_ptr,
+    tree_ptr,
     scale,
     group,
     num_splits,
@@ -41,12 +58,14 @@ def attend(
     lse_stride_x,
     lse_stride_t,
     page_table_stride_b,
+    tree_stride_t,
     HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
     PAGE_SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     CAUSAL: tl.constexpr,
+    TREE: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
     UPCAST: tl.constexpr,
@@ -76,6 +95,13 @@ def attend(
     token_M = row_M // group
     head_M = kv_head * group + row_M % group
     place_M = prefix + token_M
+    tree_M = tree_ptr + (q_start + token_M).to(tl.int64) * tree_stride_t
+    if TREE and WINDOW:
+        # Distance runs along the path to the root, so a row stands at its depth: its ancestors.
+        place_M = tl.full([BLOCK_M], -1, tl.int32) + prefix
+        for word in range(0, (q_len + 31) // 32):
+            bits_M = tl.load(tree_M + word, mask=real_M, other=0)
+            place_M += set_bits(bits_M & low_bits(q_len - word * 32))
     offs_D = tl.arange(0, BLOCK_D)
     offs_N = tl.arange(0, BLOCK_N)
     real_D = offs_D < HEAD_DIM
@@ -95,7 +121,8 @@ def attend(
         stop = tl.minimum(kv_len, prefix + last_token + 1)
     first_block = 0
     if WINDOW:
-        first_block = tl.maximum(0, prefix + first_row // group - window + 1) // BLOCK_N
+        nearest = tl.min(tl.where(real_M, place_M, kv_len), 0)
+        first_block = tl.maximum(0, nearest - window + 1) // BLOCK_N
     blocks = tl.maximum(0, tl.cdiv(stop, BLOCK_N) - first_block)
     begin = (first_block + blocks * split // num_splits) * BLOCK_N
     end = tl.minimum((first_block + blocks * (split + 1) // num_splits) * BLOCK_N, stop)
@@ -135,6 +162,16 @@ def attend(
         seen_MN = inside_N[None, :] & real_M[:, None]
         if CAUSAL:
             seen_MN &= n_N[None, :] <= place_M[:, None]
+        if TREE:
+            # Bit j of a row's words: whether it sees token j of the block.
+            j_N = n_N - prefix
+            word_MN = tl.load(
+                tree_M[:, None] + (j_N // 32)[None, :],
+                mask=seen_MN & (j_N >= 0)[None, :],
+                other=0,
+            )
+            bit_MN = (word_MN >> (j_N % 32)[None, :]) & 1
+            seen_MN &= (j_N < 0)[None, :] | (bit_MN == 1)
         if WINDOW:
             seen_MN &= n_N[None, :] > place_M[:, None] - window
         score_MN = tl.where(seen_MN, score_MN, float("-inf"))

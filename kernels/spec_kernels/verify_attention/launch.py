@@ -196,15 +196,17 @@ class Call:
         group = q.shape[1] // k.shape[2]
         tiles = -(-group * self.queries.max_q_len // plan.config.block_m)
         scale = q.shape[2] ** -0.5 if self.options.scale is None else self.options.scale
+        none = self.queries.q_start_B
+        tree = none if self.options.tree_TW is None else self.options.tree_TW
         split_strides = [out.stride(0), lse.stride(0)] if out.dim() == 4 else [0, 0]
         arguments = [
             q, k, v, out, lse,
             self.queries.q_start_B, self.cache.kv_len_B, self.cache.page_table_BP,
-            scale, group, num_splits, self.options.window or 0,
+            tree, scale, group, num_splits, self.options.window or 0,
             self.options.softcap or 0.0,
             *q.stride()[:2], *k.stride()[:3], *v.stride()[:3],
             split_strides[0], out.stride(-3), out.stride(-2), split_strides[1], lse.stride(-2),
-            self.cache.page_table_BP.stride(0),
+            self.cache.page_table_BP.stride(0), tree.stride(0),
         ]  # fmt: skip
         return (tiles * num_splits, k.shape[2], self.cache.kv_len_B.numel()), arguments
 

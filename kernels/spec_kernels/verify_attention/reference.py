@@ -37,7 +37,7 @@ def reference(
         group = num_heads // k_NHD.shape[1]
         begin, end = starts[seq], starts[seq + 1]
         for token in range(begin, end):
-            seen_N = visible(kv_len, (end - begin, token - begin), options).to(q.device)
+            seen_N = visible(kv_len, (begin, end, token), options).to(q.device)
             if options.sinks_H is not None:
                 lse[token] = options.sinks_H.to(dtype)
             if not seen_N.any():
@@ -61,12 +61,20 @@ def gathered(pages_PSHD: torch.Tensor, page_table_P: torch.Tensor, kv_len: int) 
     return pages_PSHD[used].flatten(0, 1)[:kv_len]
 
 
-def visible(kv_len: int, block: tuple[int, int], options: Options) -> torch.Tensor:
-    """Which cached tokens are seen by a token of the block, given as (tokens, index): bool."""
-    q_len, token = block
-    place = kv_len - q_len + token
+def visible(kv_len: int, block: tuple[int, int, int], options: Options) -> torch.Tensor:
+    """Which cached tokens a token sees, [kv_len] bool; `block` is (begin, end, token)."""
+    begin, end, token = block
+    prefix = kv_len - (end - begin)
+    place = prefix + token - begin
     n = torch.arange(kv_len)
     seen = n <= place if options.causal else n < kv_len
+    if options.tree_TW is not None:
+        words = options.tree_TW[token].tolist()
+        bits = [bool(words[j // 32] >> (j % 32) & 1) for j in range(end - begin)]
+        place = prefix + sum(bits) - 1
+        seen = torch.tensor([True] * max(0, prefix) + bits)[-kv_len:]
     if options.window is not None:
-        seen &= n > place - options.window
+        seen &= (n > place - options.window) | (
+            n >= prefix if options.tree_TW is not None else False
+        )
     return seen

@@ -11,8 +11,9 @@ from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
 
 Dtype = Literal["bf16", "fp16", "fp32"]
-Mask = Literal["causal", "block"]
-"""causal: earlier tokens and itself; block: all of it, as block drafters attend."""
+Mask = Literal["causal", "block", "tree"]
+"""causal: earlier tokens and itself; block: all of it, as block drafters attend; tree: what a row
+of bits says."""
 
 HEAD_DIMS = (64, 128, 256)
 TILES = (16, 32, 64, 128)
@@ -162,6 +163,7 @@ def attend_constants(
         "BLOCK_M": config.block_m,
         "BLOCK_N": config.block_n,
         "CAUSAL": spec.mask == "causal",
+        "TREE": spec.mask == "tree",
         "WINDOW": spec.window,
         "SOFTCAP": spec.softcap,
         "UPCAST": upcast,

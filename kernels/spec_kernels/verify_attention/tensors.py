@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from spec_kernels.errors import BadTensor
-from spec_kernels.verify_attention.spec import Dtype, VerifySpec
+from spec_kernels.verify_attention.spec import Dtype, Mask, VerifySpec
 
 DTYPES: dict[torch.dtype, Dtype] = {
     torch.bfloat16: "bf16",
@@ -49,6 +49,9 @@ class Options:
     """Of the scores; 1/sqrt(head dim) where None."""
     causal: bool = True
     """Whether a token of the block sees only earlier ones; else it sees the whole block."""
+    tree_TW: torch.Tensor | None = None
+    """[tokens, words] int32: bit j % 32 of word j // 32 says whether a token sees token j of its
+    block; its own bit is set where it sees itself. Replaces the causal order of the block."""
     window: int | None = None
     """Tokens that a row sees at most, itself included; None sees everything before it."""
     softcap: float | None = None
@@ -98,11 +101,31 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         head_dim=q.shape[2],
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
-        mask="causal" if options.causal else "block",
+        mask=_mask(queries, options),
         window=options.window is not None,
         softcap=options.softcap is not None,
         sinks=options.sinks_H is not None,
     )
+
+
+def _mask(queries: QueryBlock, options: Options) -> Mask:
+    tree, words = options.tree_TW, -(-queries.max_q_len // 32)
+    if tree is None:
+        return "causal" if options.causal else "block"
+    tokens, device = queries.q_THD.shape[0], queries.q_THD.device
+    if tree.dim() != 2 or tree.shape[0] != tokens or tree.shape[1] < words:
+        raise BadTensor(f"tree has shape {tuple(tree.shape)}; it must be ({tokens}, >= {words})")
+    if tree.dtype != torch.int32 or tree.device != device or tree.stride(1) != 1:
+        raise BadTensor(
+            f"tree is {tree.dtype} on {tree.device} with stride {tree.stride(1)}; it must be "
+            f"torch.int32 on {device}, dense along the last axis"
+        )
+    if options.window is not None and options.window < queries.max_q_len:
+        raise BadTensor(
+            f"window {options.window} is shorter than a tree of {queries.max_q_len} tokens; "
+            "the kernel applies windows to the prefix only: shorten the tree"
+        )
+    return "tree"
 
 
 def _check_sinks(queries: QueryBlock, sinks_H: torch.Tensor | None) -> None:
