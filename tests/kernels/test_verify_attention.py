@@ -28,7 +28,7 @@ UNLIKE = ((4, 70), (0, 33), (1, 1), (3, 100), (2, 2))
 
 
 @pytest.mark.parametrize("dtype", [torch.float16, torch.bfloat16, torch.float32], ids=str)
-@pytest.mark.parametrize("head_dim", [64, 128, 256])
+@pytest.mark.parametrize("head_dim", [64, 80, 96, 128, 192, 256, 512])
 @pytest.mark.parametrize("splits", [1, 3])
 def test_dtypes_and_head_dims(dtype: torch.dtype, head_dim: int, splits: int) -> None:
     found = errors(Problem(UNLIKE, dtype=dtype, head_dim=head_dim), plan(splits=splits))

@@ -74,7 +74,5 @@ def visible(kv_len: int, block: tuple[int, int, int], options: Options) -> torch
         place = prefix + sum(bits) - 1
         seen = torch.tensor([True] * max(0, prefix) + bits)[-kv_len:]
     if options.window is not None:
-        seen &= (n > place - options.window) | (
-            n >= prefix if options.tree_TW is not None else False
-        )
+        seen &= n > place - options.window
     return seen

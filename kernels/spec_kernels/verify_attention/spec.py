@@ -15,7 +15,7 @@ Mask = Literal["causal", "block", "tree"]
 """causal: earlier tokens and itself; block: all of it, as block drafters attend; tree: what a row
 of bits says."""
 
-HEAD_DIMS = (64, 128, 256)
+HEAD_DIMS = (64, 80, 96, 128, 192, 256, 512)
 TILES = (16, 32, 64, 128)
 PAGE_SIZES = (1, 65536)
 """Smallest and largest page, tokens; anything between, powers of two or not."""
