@@ -25,7 +25,7 @@ MEASURES: Sequence[tuple[str, str]] = (
     ("false_helps", '"helps" said where it hurts'),
     ("draft_len_loss_median", "speed lost by the chosen D, median"),
     ("draft_len_loss_p90", "speed lost, 9 of 10 sweeps within"),
-    ("plain_median", "plain speed of one sequence, median error"),
+    ("plain_median", "plain speed at batch 1, median error"),
     ("answered", "answered"),
 )
 LEFT_OUT = (

@@ -26,6 +26,7 @@ def test_the_page_fits_80_columns(page: str) -> None:
 def test_the_page_shows_both_samples_and_what_is_not_validated(page: str) -> None:
     assert "in sample" in page
     assert "left out" in page
+    assert "\u2026" not in page.partition("By drafter family")[0]
     assert "not validated, fewer than 10 rows: " in page
     for title in ("By drafter family", "By engine", "By GPU class", "By origin", "Not scored"):
         assert f"\n{title}\n" in page
