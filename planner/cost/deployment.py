@@ -211,7 +211,9 @@ def _host(d: Deployment) -> HostCoefficients:
     bits = d.weights.bits_per_weight
     dense = dense_weights(d.arch) * d.offload.layer_share * bits / 8
     share = d.offload.layer_share + d.offload.expert_share
+    # Scattered reads of experts are slower than a stream: they count as more bytes.
     experts = expert_weights(d.arch) * share * expert_bits(d.weights) / 8
+    experts /= value("host", "expert_share")
     _, top_k = _moe(d.arch)
     # Host arithmetic per further row: cores keep up with memory for about 16 rows of 4-bit weights.
     touched = dense + experts * top_k / _moe(d.arch)[0]

@@ -56,6 +56,7 @@ class HostCoefficients:
 
     dense_bytes: Num
     expert_bytes: Num
+    """Experts, as bytes of a stream that takes as long."""
     bytes_per_s: Num
     """Rate at which the host reads (or streams over the bus) those weights."""
     row_s: Num

@@ -24,7 +24,7 @@ DEFAULT_CONTEXT = 4096
 
 _LADDERS = {
     "tensor": ("bf16", "fp8", "w4a16"),
-    "gguf": ("BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "Q3_K_M"),
+    "gguf": ("BF16", "Q8_0", "Q6_K", "Q5_K_M", "Q4_K_M", "IQ4_XS", "Q3_K_M", "IQ3_XXS"),
 }
 """Formats tried in turn when none is stated, most precise first."""
 

@@ -5,7 +5,7 @@ from difflib import get_close_matches
 
 from hwprofiles.device import Device
 from hwprofiles.errors import InputError
-from hwprofiles.lookup import find_host
+from hwprofiles.hosts import host_of
 from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
@@ -55,7 +55,7 @@ def refuse_unknown(question: Question) -> None:
                 f"give for example {', '.join(examples)}"
             )
     if question.host is not None:
-        find_host(question.host)
+        host_of(question.host)
 
 
 def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> None:

@@ -4,11 +4,11 @@ import math
 from dataclasses import dataclass
 from functools import lru_cache
 
-from hwprofiles.detect import detect, is_auto
-from hwprofiles.device import Device, HostMemory, device_for, host_memory_of
+from hwprofiles.detect import detect, is_auto, narrowed
+from hwprofiles.device import Device, HostMemory, device_for
 from hwprofiles.errors import InputError
-from hwprofiles.load import load_host
-from hwprofiles.lookup import find_gpu, find_host
+from hwprofiles.hosts import host_of
+from hwprofiles.lookup import find_gpu
 
 ASSUMED_HOST_BYTES_PER_S = 60e9
 """DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
@@ -26,6 +26,8 @@ class Machine:
     notes: tuple[str, ...] = ()
     free_mib: float | None = None
     """Memory of each card that other programs leave, MiB; None where all of it can be had."""
+    ram_mib: float | None = None
+    """System memory, MiB; None where it is not stated."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,22 +52,26 @@ def _cards(gpu: str, *, own_files: bool) -> _Cards:
 def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine:
     """Cards and host by free text; `own_files` admits paths of YAML profiles and `auto`."""
     cards = _cards(gpu, own_files=own_files)
-    notes = list(cards.notes)
-    memory_of_host = None
+    device, notes = cards.device, list(cards.notes)
+    found = None
     if host:
         try:
-            found = find_host(host, own_files=own_files)
-            memory_of_host = host_memory_of(load_host(found.host_id))
-            notes += [found.note] if found.note else []
+            found = host_of(host, own_files=own_files)
         except InputError as error:
             notes.append(f"host {host[:60]!r} not recognised ({error}): two DDR5 channels assumed")
+    if found:
+        notes += found.notes
+        if found.bus:
+            device, narrower = narrowed(device, *found.bus)
+            notes += narrower
     return Machine(
-        cards.device,
+        device,
         cards.count,
         cards.power_limit_w,
-        memory_of_host,
+        found.memory if found else None,
         tuple(notes),
         cards.free_mib,
+        found.ram_mib if found else None,
     )
 
 

@@ -1,11 +1,11 @@
 """The main job: the plan that follows from the sweep."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from planner import __version__
-from planner.cost.deployment import Deployment
 from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
+from planner.search.ceiling import Point, faster_host, host_ceiling
 from planner.search.change import Choice, what_would_change
 from planner.search.doubts import doubts, stage_doubts
 from planner.search.evaluate import GridResult
@@ -63,10 +63,22 @@ def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
     return tuple(sorted(best.values(), key=lambda e: -e.speedup))
 
 
-def _warnings(s: Situation, d: Deployment) -> tuple[str, ...]:
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The points that the plan is about."""
+
+    plain: Point
+    drafted: Point | None
+    best: Point
+    """One of the two."""
+
+
+def _warnings(s: Situation, answer: _Answer) -> tuple[str, ...]:
+    d = s.placement.deployment
     context = s.grid.contexts[s.headline[1]]
     stated = doubts(s.question, d.arch, s.machine, s.workload, context)
-    found = [*s.machine.notes, *stated, *stage_doubts(d), *d.arch.warnings, *s.tried]
+    slow_host = host_ceiling(answer.drafted or answer.plain, s.machine)
+    found = [*slow_host, *s.machine.notes, *stated, *stage_doubts(d), *d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")
     return tuple(dict.fromkeys(found))
@@ -83,26 +95,30 @@ def recommend(question: Question) -> Plan:
     return plan_of(situation(question))
 
 
+def _answer(s: Situation, searched: Searched) -> tuple[_Answer, Evaluation, Evaluation | None]:
+    """(points, best evaluation, best drafted one)."""
+    plain = Point(searched.plain, replace(s.grid, draft_lens=(0,)), (*s.headline, 0))
+    without = evaluation(plain.result, plain.grid, plain.index, s.question.max_vram_mib)
+    found = best_drafted(s, searched)
+    if found is None:
+        return _Answer(plain, None, plain), without, None
+    point = Point(found[0], s.grid, found[1])
+    drafted = evaluation(point.result, s.grid, point.index, s.question.max_vram_mib)
+    if drafted.verdict == "helps":
+        return _Answer(plain, point, point), drafted, drafted
+    return _Answer(plain, point, plain), without, drafted
+
+
 def plan_of(s: Situation) -> Plan:
     """Search and decide."""
     searched = search(s)
-    plain = evaluation(
-        searched.plain,
-        replace(s.grid, draft_lens=(0,)),
-        (*s.headline, 0),
-        s.question.max_vram_mib,
-    )
-    found = best_drafted(s, searched)
-    drafted = None
-    if found:
-        drafted = evaluation(found[0], s.grid, found[1], s.question.max_vram_mib)
-    best = drafted if drafted and drafted.verdict == "helps" else plain
-    d = s.placement.deployment
-    chosen = found[0] if found else None
+    answer, best, drafted = _answer(s, searched)
+    chosen = answer.drafted.result if answer.drafted else None
     others, further_points = alternatives(s)
+    change = what_would_change(Choice(s.grid, s.headline, chosen, drafted))
     return Plan(
         planner_version=__version__,
-        inputs=inputs_of(s, chosen.deployment if chosen and best is drafted else d),
+        inputs=inputs_of(s, answer.best.result.deployment),
         verdict=drafted.verdict if drafted else "neutral",
         sure=drafted.sure if drafted else True,
         best=best,
@@ -112,11 +128,11 @@ def plan_of(s: Situation) -> Plan:
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,
         rejected=searched.rejected,
-        what_would_change=what_would_change(Choice(s.grid, s.headline, chosen, drafted)),
-        provenance=provenance_terms(d, chosen, s.headline),
+        what_would_change=(*change, *faster_host(answer.drafted or answer.plain)),
+        provenance=provenance_terms(s.placement.deployment, chosen, s.headline),
         assumptions=tuple(dict.fromkeys(s.target.assumptions)),
-        warnings=_warnings(s, d),
+        warnings=_warnings(s, answer),
         alternatives=others,
         evaluated_points=searched.points + further_points,
-        drafter=drafter_record(chosen.spec) if chosen and best is drafted else None,
+        drafter=drafter_record(answer.best.result.spec),
     )

@@ -31,6 +31,8 @@ ENGINE_NAMES = {
 }
 TENSOR_PARALLEL = ("vllm", "sglang", "trtllm")
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
+RAM_SHARE = 0.9
+"""Part of the system memory that weights may take; the rest is the operating system's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,12 +85,16 @@ def target_of(
     return Target(arch, weights, cache or "bf16", tuple(assumptions))
 
 
+def runs_in_llamacpp(arch: ModelArch) -> bool:
+    """Whether llama.cpp's kernels know the model's attention."""
+    return {g.attention.kind for g in arch.groups if g.attention} <= {"gqa", "mla", "linear"}
+
+
 def default_engine(target: Target, device: Device, offload: str | None = None) -> str:
     """llama.cpp for GGUF files, for cards that vLLM does not serve (below 7.5) and for weights in
     host memory where its kernels know the model's attention; else vLLM."""
     capability = float(device.compute_capability or "0")
-    mixers = {g.attention.kind for g in target.arch.groups if g.attention}
-    hybrid = offload is not None and mixers <= {"gqa", "mla", "linear"}
+    hybrid = offload is not None and runs_in_llamacpp(target.arch)
     return "llama.cpp" if target.weights.family == "gguf" or capability < 7.5 or hybrid else "vllm"
 
 
@@ -205,19 +211,41 @@ def place(
     target: Target, machine: Machine, engine: tuple[str, str | None], wanted: Wanted
 ) -> Placement:
     """Smallest number of GPUs that holds the target, or the stated one; offload where asked."""
-    counts = gpu_counts(machine, wanted)
-    for count in counts:
-        d = _deployment(target, machine, engine, wanted, count)
-        if wanted.offload:
-            d = _offloaded(d, machine, wanted)
-        if fits_plain(d, wanted):
+    first = None
+    for count in gpu_counts(machine, wanted):
+        d = _placed(target, machine, engine, wanted, count)
+        if fits_plain(d, wanted) and not _over_ram(d, machine):
             return Placement(d, fits=True)
-    d = _deployment(target, machine, engine, wanted, counts[0])
+        first = first or d
+    d = first or d
+    reason = _over_ram(d, machine) if fits_plain(d, wanted) else _over_vram(d, wanted)
+    return Placement(d, fits=False, reasons=(reason,))
+
+
+def _placed(
+    target: Target, machine: Machine, engine: tuple[str, str | None], wanted: Wanted, count: int
+) -> Deployment:
+    d = _deployment(target, machine, engine, wanted, count)
+    return _offloaded(d, machine, wanted) if wanted.offload else d
+
+
+def _over_vram(d: Deployment, wanted: Wanted) -> str:
     need = float(memory(d, None, wanted.batch, wanted.context_len, 0).total.max()) / 2**30
     have = room(d, wanted.max_vram_mib) / 2**30
-    reason = (
-        f"{target.arch.name} in {target.weights.name} needs {need:.1f} GiB on each of "
-        f"{d.num_gpus} x {machine.device.name} at batch {wanted.batch} and context "
+    return (
+        f"{d.arch.name} in {d.weights.name} needs {need:.1f} GiB on each of "
+        f"{d.num_gpus} x {d.device.name} at batch {wanted.batch} and context "
         f"{wanted.context_len}, of {have:.1f} GiB usable"
     )
-    return Placement(d, fits=False, reasons=(reason,))
+
+
+def _over_ram(d: Deployment, machine: Machine) -> str:
+    """Why the host cannot keep its part; empty where it can, or where its memory is not stated."""
+    held = float(memory(d, None, 1, 1, 0).host.max()) / 2**20
+    if d.offload is None or machine.ram_mib is None or held <= RAM_SHARE * machine.ram_mib:
+        return ""
+    return (
+        f"{d.arch.name} in {d.weights.name} leaves {held / 1024:.1f} GiB of weights to the host, "
+        f"whose {machine.ram_mib / 1024:.0f} GiB of memory hold "
+        f"{RAM_SHARE * machine.ram_mib / 1024:.0f} GiB beside the system"
+    )

@@ -10,6 +10,7 @@ from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodel
 from planner.search.evaluate import Grid
 from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
+from planner.search.remedies import Misfit, remedies
 from planner.search.setup import (
     Placement,
     Target,
@@ -17,6 +18,7 @@ from planner.search.setup import (
     default_engine,
     engine_of,
     place,
+    runs_in_llamacpp,
     target_of,
 )
 from planner.workload.parse import parse_workload
@@ -67,25 +69,48 @@ def situation(question: Question) -> Situation:
     question = _within_free_memory(question, machine)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
     refuse_misfits(question, target.arch, machine)
-    stated = engine_of(question.engine)
-    engine = stated or (default_engine(target, machine.device, question.offload), None)
     grid, batch, context = grid_of(question, target.arch)
     asked = wanted(question, batch, context)
     tried: list[str] = []
-    for fmt in candidate_formats(question, target, engine[0], machine):
-        attempt = replace(target, weights=fmt)
-        placement = place(attempt, machine, engine, asked)
-        if placement.fits:
-            headline = (grid.batches.index(batch), grid.contexts.index(context))
-            return Situation(
-                question, attempt, machine, engine, placement, grid, headline,
-                parse_workload(question.workload),
-                drafters(question, target.arch, engine[0]), tuple(tried),
-            )  # fmt: skip
-        tried += placement.reasons
-    raise NoFeasiblePlan(
-        "; ".join(tried[-2:]) + "; try a smaller --quant, --context or --batch, more GPUs "
-        "(--gpu 2x...), or --offload auto"
+    for engine in _engines(question, target, machine):
+        for fmt in candidate_formats(question, target, engine[0], machine):
+            attempt = replace(target, weights=fmt)
+            placement = place(attempt, machine, engine, asked)
+            if placement.fits:
+                headline = (grid.batches.index(batch), grid.contexts.index(context))
+                return Situation(
+                    question, attempt, machine, engine, placement, grid, headline,
+                    parse_workload(question.workload),
+                    drafters(question, target.arch, engine[0]), _summed_up(tried),
+                )  # fmt: skip
+            tried += placement.reasons
+    misfit = Misfit(attempt, machine, engine, asked)
+    raise NoFeasiblePlan("; ".join([*_summed_up(tried), *_what_fits(misfit)]))
+
+
+def _engines(question: Question, target: Target, machine: Machine) -> list[tuple[str, str | None]]:
+    """The stated engine, or the usual one and then llama.cpp, whose formats are smaller."""
+    stated = engine_of(question.engine)
+    if stated:
+        return [stated]
+    usual = default_engine(target, machine.device, question.offload)
+    smaller = usual == "vllm" and question.quant is None and runs_in_llamacpp(target.arch)
+    return [(usual, None), *([("llama.cpp", None)] if smaller else [])]
+
+
+def _summed_up(tried: list[str]) -> tuple[str, ...]:
+    """What did not fit: the last two in full, the others by their number."""
+    if len(tried) <= 2:
+        return tuple(tried)
+    return (f"formats tried before these and too large: {len(tried) - 2}", *tried[-2:])
+
+
+def _what_fits(misfit: Misfit) -> tuple[str, ...]:
+    found = remedies(misfit)
+    if found:
+        return (f"what fits: {', or '.join(found)}; or more GPUs (--gpu 2x...)",)
+    return (
+        "try a smaller --quant, --context or --batch, more GPUs (--gpu 2x...), or --offload auto",
     )
 
 
