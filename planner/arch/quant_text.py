@@ -129,11 +129,18 @@ def _weight(text: str) -> tuple[WeightFormat | None, list[str]]:
     if bits is not None and 0.5 <= float(bits.group(1)) <= 16:
         return _with_bits(text, found, float(bits.group(1))), notes
     if found is None:
-        return None, notes
+        return _unnamed_gguf(text)
     others = _named(text[position:])[0]
     if others is not None and others.name != found.name and "/" in text:
         notes = [*notes, f"several formats named: the first ({found.name}) taken"]
     return found, notes
+
+
+def _unnamed_gguf(text: str) -> tuple[WeightFormat | None, list[str]]:
+    """The usual format of a GGUF file, where the text says no more than that it is one."""
+    if re.search(r"\bggufs?\b", text, re.IGNORECASE) is None:
+        return None, []
+    return weight_format("Q4_K_M"), ["GGUF without a format read as Q4_K_M, the usual one"]
 
 
 @lru_cache(maxsize=1)

@@ -1,6 +1,7 @@
 """From free text to the machine: cards, and the memory and bus behind them."""
 
 import math
+import re
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -12,6 +13,12 @@ from hwprofiles.lookup import find_gpu
 
 ASSUMED_HOST_BYTES_PER_S = 60e9
 """DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
+
+
+ALL_LAYERS = 1_000_000
+_EXPERTS_ON_CPU = re.compile(
+    r"experts(?:\s+of\s+(\d{1,4})\s+layers)?\s+(?:on|in)\s+(?:the\s+)?(?:cpu|ram|host)|cpu-?moe"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,6 +35,8 @@ class Machine:
     """Memory of each card that other programs leave, MiB; None where all of it can be had."""
     ram_mib: float | None = None
     """System memory, MiB; None where it is not stated."""
+    experts_on_host: int = 0
+    """Layers whose experts the text says stay in host memory; a large number for all."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +81,16 @@ def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine
         tuple(notes),
         cards.free_mib,
         found.ram_mib if found else None,
+        _experts_on_host(host or ""),
     )
+
+
+def _experts_on_host(text: str) -> int:
+    """`experts on CPU`, `--cpu-moe`: all of them; `experts of 30 layers on CPU`: 30 layers."""
+    said = _EXPERTS_ON_CPU.search(text.lower())
+    if said is None:
+        return 0
+    return int(said[1]) if said[1] else ALL_LAYERS
 
 
 def host_rate(machine: Machine) -> float:

@@ -186,13 +186,15 @@ def _offloaded(d: Deployment, machine: Machine, wanted: Wanted) -> Deployment:
         if kind == "experts":
             return replace(d, offload=Offload(rate, expert_share=share))
         return replace(d, offload=Offload(rate, layer_share=share))
-    over = over_room(d, wanted)
-    if over <= 0:
-        return d
     dense, experts, _ = model_bytes(d.arch, d.weights)
+    over = max(0.0, over_room(d, wanted))
     ranks = d.tp * d.layer_split
     # Engines move whole layers; a part of one would be lost in the command that is written.
     moved = math.ceil(layers * min(1.0, over * ranks / (experts or dense))) / layers
+    if experts:
+        moved = max(moved, min(1.0, machine.experts_on_host / layers))
+    if moved == 0:
+        return d
     if experts:
         return replace(d, offload=Offload(rate, expert_share=moved))
     return replace(d, offload=Offload(rate, layer_share=moved))

@@ -23,7 +23,7 @@ from planner.arch.quant_text import parse_quant
         ("exl2 4.5bpw", "exl2", 4.5, None),
         ("bf16/Q8", "bf16", 16, None),
         ("QAT 4-bit, q4_0 KV", "Q4_0", 4.5, "q4_0"),
-        ("not stated (GGUF), q4_0 KV", None, None, "q4_0"),
+        ("not stated (GGUF), q4_0 KV", "Q4_K_M", 4.799, "q4_0"),
         ("INT4 compressed-tensors, int4 KV", "w4a16", 4.156, "int4"),
         ("MXFP4_MOE + Q8_0", "MXFP4_MOE", 8.5, None),
         ("IQ3 12.45GB", "IQ3_M", 3.577, None),
@@ -93,3 +93,15 @@ def test_kv_types_with_blocks_count_their_scales() -> None:
     assert kv_dtype_bytes("Q4_0") == 18 / 32
     assert kv_dtype_bytes("fp8_e5m2") == 1
     assert kv_dtype_bytes("float8000") is None
+
+
+def test_a_gguf_without_a_format_is_the_usual_one_and_says_so() -> None:
+    said = parse_quant("not stated (GGUF), q4_0 KV")
+    assert said.weight is not None
+    assert (said.weight.name, said.kv_dtype) == ("Q4_K_M", "q4_0")
+    assert any("the usual one" in text for text in said.assumptions)
+    named, bits = parse_quant("GGUF Q8_0").weight, parse_quant("GGUF 3.5 bpw").weight
+    assert named is not None
+    assert named.name == "Q8_0"
+    assert bits is not None
+    assert bits.bits_per_weight == 3.5

@@ -55,6 +55,17 @@ def test_the_page_says_when_the_host_is_the_ceiling() -> None:
     assert any("twice the host's memory rate" in line for line in plan.what_would_change)
 
 
+def test_experts_on_the_cpu_are_read_from_the_host_text() -> None:
+    """31 tok/s with all experts beside a 4070 (ikawrakow/ik_llama.cpp pull 2156)."""
+    plan = hybrid("4070", "experts on CPU, DDR5-5600 2 channels", "auto", "Qwen3.6-35B-A3B")
+    assert plan.inputs.offload == "experts=40"
+    assert 31 / 1.6 < plan.best.baseline_tok_s < 31 * 1.6
+    some = hybrid(
+        "4070", "experts of 30 layers on CPU, DDR5-5600 2 channels", "auto", "Qwen3.6-35B-A3B"
+    )
+    assert some.inputs.offload == "experts=30"
+
+
 def test_little_in_host_memory_is_no_ceiling() -> None:
     plan = hybrid("5060 Ti 16G", "Ryzen 9 9950X", "layers=2", "Qwen3-8B")
     assert not any(CEILING in warning for warning in plan.warnings)
