@@ -50,14 +50,15 @@ def read_acceptance(path: Path, *, family: str = "eagle3") -> AcceptanceCurve:
 
 def _read(path: Path) -> str:
     try:
-        size = path.stat().st_size
-        if size > MAX_BYTES:
-            raise InputError(
-                f"{path} has {size} bytes, the limit is {MAX_BYTES}: cut the log to its last lines"
-            )
-        return path.read_text(encoding="utf-8", errors="replace")
+        with path.open("rb") as stream:  # a pipe has no size: the read itself is bounded
+            data = stream.read(MAX_BYTES + 1)
     except OSError as error:
         raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    if len(data) > MAX_BYTES:
+        raise InputError(
+            f"{path} has more than {MAX_BYTES} bytes, the limit: cut the log to its last lines"
+        )
+    return data.decode("utf-8", errors="replace")
 
 
 def _mapping(text: str, path: Path) -> Mapping[str, Any]:

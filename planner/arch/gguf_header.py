@@ -112,6 +112,8 @@ def read_gguf_header(path: Path) -> GgufHeader:
         InputError: unreadable, no GGUF, an unknown version, truncated, or lengths that lie.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a regular file; give a .gguf model file")
         with path.open("rb") as stream:
             size = path.stat().st_size
             if size < 24:

@@ -38,6 +38,8 @@ def read_header(path: Path) -> dict[str, TensorInfo]:
         InputError: truncated header, a length that lies, no JSON, or sizes that disagree.
     """
     try:
+        if path.exists() and not path.is_file():
+            raise InputError(f"{path} is not a regular file; fetch it again")
         size = path.stat().st_size
         with path.open("rb") as stream:
             start = stream.read(8)

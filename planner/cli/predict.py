@@ -18,7 +18,7 @@ def command(
         predict_stream(sys.stdin.buffer, sys.stdout)
         return
     path = Path(file)
-    if not path.is_file():
+    if path.is_dir() or not path.exists():  # a pipe such as <(...) is as good as a file
         raise InputError(f"no such file: {file}; give a JSON Lines file or - for standard input")
     with path.open("rb") as source:
         predict_stream(source, sys.stdout)

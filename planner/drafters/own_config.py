@@ -95,6 +95,8 @@ def read_config(path: Path) -> DraftConfig:
     """
     file = path / "config.json" if path.is_dir() else path
     try:
+        if file.exists() and not file.is_file():
+            raise InputError(f"{file} is not a regular file; give the path of a config.json")
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
     except OSError as error:

@@ -147,9 +147,12 @@ def doubts(
     found += limit_doubts(machine.device, power_limit_w=limit, max_vram_mib=question.max_vram_mib)
     if question.workload is not None:
         found += workload.assumptions
-    if question.tokens_per_round is not None and not (question.drafter or question.drafter_path):
+    told = question.tokens_per_round
+    stated = f"--tokens-per-round {told:g}" if told is not None else "--acceptance"
+    own = told is not None or question.acceptance is not None
+    if own and not (question.drafter or question.drafter_path):
         found.append(
-            f"--tokens-per-round {question.tokens_per_round:g} is taken for every drafter at its "
-            "usual D, so the cheapest one wins; name the one it was measured with by --drafter"
+            f"{stated} is taken for every drafter, so the cheapest one wins; name the one it was "
+            "measured with by --drafter"
         )
     return tuple(found)

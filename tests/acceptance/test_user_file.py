@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from hwprofiles.errors import InputError
+from planner.acceptance import user_file
 from planner.acceptance.user_file import MAX_BYTES, read_acceptance
 
 SAMPLES = Path(__file__).parent.parent / "data" / "metrics"
@@ -125,3 +126,14 @@ def test_missing_and_huge_files(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="limit"):
         read_acceptance(huge)
     shutil.rmtree(tmp_path)
+
+
+def test_a_file_without_end_is_read_to_the_limit_only(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its size says 0, as that of a device or a pipe does."""
+    endless = tmp_path / "endless.json"
+    endless.write_bytes(b" " * 2000)
+    monkeypatch.setattr(user_file, "MAX_BYTES", 1000)
+    with pytest.raises(InputError, match="more than 1000 bytes"):
+        user_file.read_acceptance(endless)

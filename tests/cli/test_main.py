@@ -228,3 +228,22 @@ def test_every_verb_answers_help_in_80_columns(verb: str) -> None:
     assert (ended.returncode, ended.stderr) == (0, "")
     assert max(map(len, ended.stdout.splitlines())) <= 80
     assert "\x1b" not in ended.stdout
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX pipes")
+def test_predict_reads_a_pipe_as_a_file(tmp_path: Path) -> None:
+    """As `planner predict <(command)` does."""
+    pipe = tmp_path / "lines"
+    os.mkfifo(pipe)
+    line = '{"id": 7, "model": "Qwen/Qwen3-8B", "gpu": "4090"}'
+    ended = subprocess.run(
+        ["sh", "-c", f"echo '{line}' > {pipe} & exec \"$@\"", "sh", sys.executable, "-m", "planner",
+         "predict", str(pipe)],
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )  # fmt: skip
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert '"id": 7' in ended.stdout

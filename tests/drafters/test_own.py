@@ -1,6 +1,7 @@
 """`--drafter-path`: configs as published, and hostile ones."""
 
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -156,3 +157,14 @@ def test_a_plain_model_is_an_external_drafter(tmp_path: Path) -> None:
     assert spec.kv_bytes_per_token == 32768
     with pytest.raises(InputError, match="same tokens"):
         drafters_for(QWEN3_8B, drafter_path=str(tmp_path))
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX pipes")
+@pytest.mark.parametrize("name", ["config.json", "model.gguf"])
+def test_a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for(
+    tmp_path: Path, name: str
+) -> None:
+    pipe = tmp_path / name
+    os.mkfifo(pipe)
+    with pytest.raises(InputError, match="not a regular file"):
+        read_drafter(pipe if name.endswith("gguf") else tmp_path, QWEN3_8B)
