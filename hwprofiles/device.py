@@ -114,8 +114,9 @@ class Device:
 def _require(profile: GpuProfile, name: str, fact: Sourced | None) -> Sourced:
     if fact is None:
         raise MissingFact(
-            f"{profile.name}: {name} is not known (profile {profile.id}); name another GPU or "
-            "give --gpu a YAML profile of your own that states it"
+            f"{profile.name}: {name} is not known (profile {profile.id}"
+            + (f": {profile.notes}" if profile.notes and profile.vendor != "NVIDIA" else "")
+            + "); name another GPU or give --gpu a YAML profile of your own that states it"
         )
     if not 0 < fact.value < 1e12:
         raise InputError(f"{profile.name}: {name} must be above 0, not {fact.value:g}")

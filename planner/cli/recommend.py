@@ -14,6 +14,7 @@ import typer
 from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
 from planner.cli.verbs import attach_plugin, find_plugin
+from planner.emit.devices import device_notes
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported, InputError, PlannerError
 from planner.search.recommend import recommend
@@ -155,6 +156,7 @@ def _with_launch(plan: Plan, *, must: bool) -> tuple[Plan, Emission | None]:
             raise
         warnings = (*plan.warnings, f"no command can be given: {refusal}")
         return plan.model_copy(update={"warnings": warnings}), None
+    emission = replace(emission, notes=(*device_notes(plan), *emission.notes))
     return plan.model_copy(update={"launch": emission.launch}), emission
 
 

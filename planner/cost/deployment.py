@@ -1,6 +1,5 @@
 """From records to coefficients: one target on one machine with one engine."""
 
-import math
 from dataclasses import dataclass
 
 from hwprofiles.device import Device
@@ -10,9 +9,8 @@ from planner.arch.quant import kv_dtype_bytes
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch, WeightFormat
 from planner.cost.card import Card
 from planner.cost.constants import value
-from planner.cost.draft import DraftCoefficients
+from planner.cost.draft_device import DraftDevice
 from planner.cost.kernels import attention_kernel
-from planner.cost.round import RoundCoefficients
 from planner.cost.step import (
     HostCoefficients,
     MixerCoefficients,
@@ -20,7 +18,6 @@ from planner.cost.step import (
     StepCoefficients,
     WeightCoefficients,
 )
-from planner.drafters.records import DrafterSpec, DraftWork
 from planner.tile.knees import per_row_limit
 from planner.tile.lookup import AttentionQuery, find_path
 from planner.tile.paths import Mixer
@@ -59,6 +56,8 @@ class Deployment:
     """Data-parallel attention: copies of the dense part, each serving its share of the batch."""
     power_limit_w: float | None = None
     offload: Offload | None = None
+    draft_device: DraftDevice | None = None
+    """What runs the drafter, where that is not the target's GPUs."""
 
     @property
     def layer_split(self) -> int:
@@ -132,7 +131,8 @@ def expert_weights(arch: ModelArch) -> int:
     return sum(g.count * g.moe.num_experts * g.moe.expert_weights for g in arch.groups if g.moe)
 
 
-def _moe(arch: ModelArch) -> tuple[int, int]:
+def routed_experts(arch: ModelArch) -> tuple[int, int]:
+    """(routed experts of a layer, experts of a token); (1, 1) for dense models."""
     routed = [g.moe for g in arch.groups if g.moe]
     return (routed[0].num_experts, routed[0].top_k) if routed else (1, 1)
 
@@ -175,7 +175,7 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
     arch, fmt, kind = d.arch, d.weights, format_class(d.weights)
     share = power_share(d.device, d.power_limit_w)
     dense_ranks, expert_ranks = _shards(d)
-    experts, top_k = _moe(arch)
+    experts, top_k = routed_experts(arch)
     head = arch.hidden_size * arch.vocab_size
     dense, routed = dense_weights(arch), expert_weights(arch)
     kept = 1.0 - (d.offload.layer_share if d.offload else 0.0)
@@ -214,9 +214,9 @@ def _host(d: Deployment) -> HostCoefficients:
     # Scattered reads of experts are slower than a stream: they count as more bytes.
     experts = expert_weights(d.arch) * share * expert_bits(d.weights) / 8
     experts /= value("host", "expert_share")
-    _, top_k = _moe(d.arch)
+    _, top_k = routed_experts(d.arch)
     # Host arithmetic per further row: cores keep up with memory for about 16 rows of 4-bit weights.
-    touched = dense + experts * top_k / _moe(d.arch)[0]
+    touched = dense + experts * top_k / routed_experts(d.arch)[0]
     row_s = touched / d.offload.host_bytes_per_s / 16.0
     return HostCoefficients(dense, experts, d.offload.host_bytes_per_s, row_s)
 
@@ -337,57 +337,4 @@ def step_coefficients(d: Deployment) -> StepCoefficients:
         full=_mixer(d, full, full_layers),
         window=_mixer(d, window, window_layers),
         overhead=_overhead(d),
-    )
-
-
-def draft_coefficients(
-    d: Deployment, spec: DrafterSpec | None, work: DraftWork
-) -> DraftCoefficients:
-    """Coefficients of the drafter; all zero work where there is none."""
-    share = power_share(d.device, d.power_limit_w)
-    card = card_of(d.device, share)
-    if spec is None:
-        return DraftCoefficients(
-            card, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0,
-            value("smooth_power"), 0.0, NO_WINDOW, 0.0, 0.0, 0.0,
-        )  # fmt: skip
-    speed = math.sqrt(d.tp)
-    experts, top_k = _moe(d.arch)
-    routed = spec.routed_weights * spec.core_bits / 8 / speed
-    core = (spec.core_weights - spec.routed_weights * top_k / experts) * spec.core_bits / 8 / speed
-    return DraftCoefficients(
-        card=card,
-        passes_fixed=work.passes_fixed,
-        passes_per_token=work.passes_per_token,
-        rows_follow_draft=1.0 if work.rows_follow_draft else 0.0,
-        pass_bytes=core + spec.head_weights * spec.head_bits / 8 / speed,
-        expert_bytes=routed,
-        num_experts=float(experts),
-        top_k=float(top_k) if routed else 0.5,
-        active_weights=(spec.core_weights + spec.head_weights) / speed,
-        bandwidth_fraction=value("formats", "bf16", "bandwidth_fraction"),
-        reached_flops=reached_flops(d.device, "bf16", value("formats", "bf16", "flops_fraction"))
-        * share,
-        smooth=value("smooth_power"),
-        kv_bytes_per_token=spec.kv_bytes_per_token / speed,
-        window=float(spec.window or NO_WINDOW),
-        pass_s=value("engines", d.engine, "pass_us") * 1e-6 * math.sqrt(max(1, spec.layers)),
-        serial_s_per_token=work.serial_s_per_token,
-        link_s_per_round=0.0,
-    )
-
-
-def round_coefficients(
-    d: Deployment,
-    spec: DrafterSpec | None,
-    work: DraftWork,
-    *,
-    step: StepCoefficients | None = None,
-) -> RoundCoefficients:
-    """Everything a round of this deployment with this drafter needs; `step` where it is known."""
-    return RoundCoefficients(
-        step=step or step_coefficients(d),
-        draft=draft_coefficients(d, spec, work),
-        round_s=value("engines", d.engine, "round_us") * 1e-6,
-        row_s=0.0,
     )

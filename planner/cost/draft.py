@@ -39,6 +39,8 @@ class DraftCoefficients:
     serial_s_per_token: Num
     link_s_per_round: Num
     """Exchange with another device, where the drafter runs elsewhere."""
+    link_s_per_row: Num
+    """Copy of what one verified token hands to a drafter on another device."""
 
 
 def pass_time(c: DraftCoefficients, batch: Num, rows: Num, context: Num) -> Floats:
@@ -65,5 +67,6 @@ def draft_time(
     passes = c.passes_fixed + c.passes_per_token * d
     rows = np.where(np.asarray(c.rows_follow_draft) > 0, d + 1.0, branches)
     total = passes * pass_time(c, batch, rows, context)
-    total = total + c.serial_s_per_token * d + c.link_s_per_round
+    handed_over = np.asarray(batch, float) * (d + 1.0) * c.link_s_per_row
+    total = total + c.serial_s_per_token * d + c.link_s_per_round + handed_over
     return np.where(d > 0, total, 0.0)

@@ -34,6 +34,8 @@ class Memory:
     graph_pool: Floats
     engine_reserve: Floats
     host: Floats
+    drafter_device: Floats
+    """On the device that runs the drafter, where that is not the target's GPUs."""
 
     @property
     def total(self) -> Floats:
@@ -119,21 +121,27 @@ def memory(
     b, depth = np.asarray(batch, float), np.asarray(draft_len, float)
     state = float(arch.state_bytes_per_seq) / d.tp / d.layer_split
     buffers = b * (1.0 + depth) * arch.vocab_size * 4.0 / d.tp + b * state * depth
-    own_weights = spec.weight_bytes / d.tp if spec else 0.0
+    ranks_of_drafter = 1 if d.draft_device else d.tp
+    own_weights = spec.weight_bytes / ranks_of_drafter if spec else 0.0
     own_kv = (spec.kv_bytes_per_token if spec else 0) * b * np.asarray(context, float)
     if spec and spec.window:
         own_kv = spec.kv_bytes_per_token * b * np.minimum(context, float(spec.window))
+    elsewhere = d.draft_device is not None
+    if elsewhere and spec and spec.shared_head:
+        own_weights += 2 * spec.head_weights * spec.head_bits / 8  # copies of head and embedding
+    here = drafts & (not elsewhere)
     return Memory(
         weights=np.asarray(held),
-        drafter_weights=np.where(drafts, own_weights, 0.0),
+        drafter_weights=np.where(here, own_weights, 0.0),
         kv=kv_bytes(d, batch, context),
-        drafter_kv=np.where(drafts, own_kv / d.tp, 0.0),
+        drafter_kv=np.where(here, own_kv / ranks_of_drafter, 0.0),
         recurrent_state=np.asarray(b * state),
         draft_buffers=np.where(drafts, buffers, 0.0),
         activations=np.asarray(_activation_bytes(d)),
         graph_pool=np.asarray(value("memory", d.engine, "graph_pool_mib") * MIB),
         engine_reserve=np.asarray(value("memory", d.engine, "reserve_mib") * MIB),
         host=np.asarray(dense * layer_share + experts * expert_share),
+        drafter_device=np.where(drafts & elsewhere, own_weights + own_kv, 0.0),
     )
 
 

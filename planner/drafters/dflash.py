@@ -17,6 +17,8 @@ from planner.drafters.shapes import (
 LAYERS = 5
 TRAINED_DRAFT_LEN = 15
 SERVED_DRAFT_LEN = 7
+HIDDEN_STATES = 5
+"""Layers of the target whose states it attends to."""
 
 
 class DFlash:
@@ -81,7 +83,12 @@ class DFlash:
 
     def work(self, spec: DrafterSpec) -> DraftWork:  # noqa: ARG002 - the same for every block
         """One pass of D + 1 rows."""
-        return DraftWork(passes_fixed=1.0, passes_per_token=0.0, rows_follow_draft=True)
+        return DraftWork(
+            passes_fixed=1.0,
+            passes_per_token=0.0,
+            rows_follow_draft=True,
+            hidden_states=HIDDEN_STATES,
+        )
 
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
         """The draft stays bf16; the shared head follows the target."""

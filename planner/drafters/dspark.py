@@ -10,6 +10,8 @@ from planner.drafters.shapes import BYTES_16BIT, block_shape, target_layer, with
 
 MARKOV_RANK = 256
 TRAINED_DRAFT_LEN = 7
+HIDDEN_STATES = 5
+"""As DFlash."""
 SERIAL_S_PER_TOKEN = 20e-6
 """Seconds of one Markov step: 0.2-1.3 % of a round of 10-20 ms over 7 tokens (arXiv:2607.05147)."""
 IN_CHECKPOINT_LAYERS = 3
@@ -87,6 +89,7 @@ class DSpark:
             passes_per_token=0.0,
             rows_follow_draft=True,
             serial_s_per_token=SERIAL_S_PER_TOKEN,
+            hidden_states=HIDDEN_STATES,
         )
 
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:

@@ -16,6 +16,8 @@ from planner.drafters.shapes import (
 
 DRAFT_VOCAB = 32_000
 P_EAGLE_LAYERS = 4
+HIDDEN_STATES = 3
+"""A low, a middle and a high layer of the target."""
 
 
 class Eagle3:
@@ -110,8 +112,18 @@ class Eagle3:
     def work(self, spec: DrafterSpec) -> DraftWork:
         """D passes of one row; P-EAGLE one pass of D + 1 rows."""
         if spec.parallel:
-            return DraftWork(passes_fixed=1.0, passes_per_token=0.0, rows_follow_draft=True)
-        return DraftWork(passes_fixed=0.0, passes_per_token=1.0, rows_follow_draft=False)
+            return DraftWork(
+                passes_fixed=1.0,
+                passes_per_token=0.0,
+                rows_follow_draft=True,
+                hidden_states=HIDDEN_STATES,
+            )
+        return DraftWork(
+            passes_fixed=0.0,
+            passes_per_token=1.0,
+            rows_follow_draft=False,
+            hidden_states=HIDDEN_STATES,
+        )
 
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
         """Own weights stay bf16; EAGLE-1/2 read the target's head."""

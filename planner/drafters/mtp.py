@@ -14,6 +14,8 @@ from planner.drafters.shapes import (
 )
 
 GGUF_INFLATION = 1.2
+HIDDEN_STATES = 1
+"""The target's last layer."""
 """MTP tensors of a GGUF are kept in wider types than the average weight."""
 KEPT_BF16_BELOW = 6.0
 """4-bit tensor formats leave the MTP layer in bf16 (quantising mtp.fc breaks acceptance)."""
@@ -121,7 +123,12 @@ class Mtp:
 
     def work(self, spec: DrafterSpec) -> DraftWork:  # noqa: ARG002 - the same for every module
         """D passes of one row."""
-        return DraftWork(passes_fixed=0.0, passes_per_token=1.0, rows_follow_draft=False)
+        return DraftWork(
+            passes_fixed=0.0,
+            passes_per_token=1.0,
+            rows_follow_draft=False,
+            hidden_states=HIDDEN_STATES,
+        )
 
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
         """Layers and head at the target's bits; wider in a GGUF, bf16 beside 4-bit weights."""

@@ -85,6 +85,8 @@ class DraftWork:
     """Seconds of serial head work for each drafted token (DSpark's Markov look-ups)."""
     lookup_fraction: float = 0.0
     """Share of a decode step that the drafter costs in every round even when it drafts nothing."""
+    hidden_states: int = 0
+    """Hidden states of the target that it takes in for each verified token."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+from planner.emit.devices import refuse_devices
 from planner.emit.names import argument, local_path
 from planner.emit.rules import RuleBook
 from planner.emit.script import command
@@ -93,7 +94,12 @@ class Deployment:
 
 
 def deployment(plan: Plan) -> Deployment:
-    """Read a plan."""
+    """Read a plan.
+
+    Raises:
+        EngineUnsupported: no engine can be given a command for the plan's devices.
+    """
+    refuse_devices(plan)
     path = local_path(plan.inputs.model_source)
     if path is not None and path.suffix == ".json":
         path = path.parent

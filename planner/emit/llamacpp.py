@@ -87,7 +87,7 @@ class LlamacppEmitter:
         if plan.inputs.num_gpus > 1:
             argv += ["-sm", "layer", "-ts", ",".join(["1"] * plan.inputs.num_gpus)]
         if draft_len:
-            argv += self._speculation(want, draft_len)
+            argv += self._speculation(want, draft_len, _devices(plan))
         argv += self._batches(argv)
         argv += ["--host", _HOST, "--port", str(_PORT), "--metrics"]
         drafter = want.drafter
@@ -101,7 +101,7 @@ class LlamacppEmitter:
         check(self.rules, settings_of(self.rules, argv[1:]), facts, predicates(self.rules))
         return tuple(argv)
 
-    def _speculation(self, want: Deployment, draft_len: int) -> list[str]:
+    def _speculation(self, want: Deployment, draft_len: int, devices: list[str]) -> list[str]:
         drafter = want.drafter
         if drafter is None:
             raise EngineUnsupported(
@@ -120,7 +120,8 @@ class LlamacppEmitter:
             return ["--spec-type", kind, *sizes, "--spec-ngram-simple-size-m", str(draft_len)]
         flags: list[str] = []
         if _has_file(drafter):
-            flags += ["-md", _draft_file(want, drafter), "-ngld", "all"]
+            layers = "0" if devices == OFF_GPU else "all"
+            flags += ["-md", _draft_file(want, drafter), "-ngld", layers, *devices]
         return [*flags, "--spec-type", kind, "--spec-draft-n-max", str(draft_len)]
 
     def _batches(self, argv: list[str]) -> list[str]:
@@ -191,6 +192,22 @@ class LlamacppEmitter:
             "argv": list(argv),
         }
         return json.dumps(record, indent=1) + "\n"
+
+
+OFF_GPU = ["-devd", "none"]
+
+
+def _devices(plan: Plan) -> list[str]:
+    """Where the drafter runs, where that is not beside the target.
+
+    The target keeps to the first cards and the drafter takes the next one.
+    """
+    if plan.inputs.drafter_device_kind is None:
+        return []
+    if plan.inputs.drafter_device_kind == "cpu":
+        return OFF_GPU
+    count = plan.inputs.num_gpus
+    return ["-dev", ",".join(f"CUDA{i}" for i in range(count)), "-devd", f"CUDA{count}"]
 
 
 def _layers(plan: Plan) -> list[str]:
@@ -312,6 +329,11 @@ def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
         notes.append("the target's GGUF must keep its MTP tensors; some converted files drop them")
     if want.drafter and want.drafter.family == "external":
         notes.append("draft and target need compatible vocabularies [common/speculative.cpp:106]")
+    if plan.inputs.drafter_device_kind == "gpu":
+        notes.append(
+            "CUDA numbers follow llama-server --list-devices: the target's cards come first, the "
+            f"drafter's ({plan.inputs.drafter_device}) after them [common/arg.cpp:2741, 4238]"
+        )
     if plan.best.ledger.max_context_at_batch > want.context_len:
         notes.append(
             f"-c holds the plan's context; {plan.best.ledger.max_context_at_batch} tokens would "

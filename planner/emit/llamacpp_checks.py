@@ -145,6 +145,8 @@ def _draft_on_gpu(settings: Settings, _facts: Facts) -> str | None:
     if "-md" not in settings:
         return None
     layers = text(settings, "-ngld")
+    if layers == "0" and text(settings, "-devd") == "none":
+        return None
     return f"-ngld {layers}" if layers in (None, "0") else None
 
 

@@ -12,8 +12,8 @@ from planner.cost.deployment import (
     Deployment,
     all_reduce_lines,
     no_int8_tensor_cores,
-    round_coefficients,
 )
+from planner.cost.drafting import round_coefficients
 from planner.cost.interval import Circumstance
 from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
 from planner.cost.round import RoundCoefficients

@@ -109,7 +109,8 @@ def _choice(plan: Plan) -> list[RenderableType]:
             "Engine",
             f"{asked.engine} {asked.engine_version} on {cards(asked)}, {best.quant} weights, "
             f"{best.kv_dtype} KV cache, TP {best.tp}"
-            + (f", {asked.offload} in host memory" if asked.offload else ""),
+            + (f", {asked.offload} in host memory" if asked.offload else "")
+            + (f", drafter on {asked.drafter_device}" if asked.drafter_device else ""),
         ),
     ]
     drafted = plan.best_drafted
@@ -210,6 +211,8 @@ def _memory(shown: Evaluation) -> list[RenderableType]:
             f"{tokens(shown.context_len)}, or for context {tokens(ledger.max_context_at_batch)} "
             f"at batch {shown.batch}."
         )
+    if ledger.drafter_device_mib:
+        lines.append(f"{gib(ledger.drafter_device_mib)} GiB of drafter lie on its own device.")
     if ledger.host_mib:
         lines.append(f"{gib(ledger.host_mib)} GiB of weights stay in host memory.")
     return [Text(line) for line in lines]

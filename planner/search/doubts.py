@@ -3,9 +3,13 @@
 from collections.abc import Iterator
 from difflib import get_close_matches
 
+from hwprofiles.detect import is_auto
 from hwprofiles.device import Device
 from hwprofiles.errors import InputError
 from hwprofiles.hosts import host_of
+from hwprofiles.load import load_gpu
+from hwprofiles.lookup import find_gpu
+from hwprofiles.scope import scope_of
 from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
@@ -29,11 +33,6 @@ def refuse_unmodelled(question: Question) -> None:
         )
     if question.qps is not None:
         raise InputError("--qps needs a load model that this version lacks; state --concurrency")
-    if question.drafter_device is not None:
-        raise InputError(
-            f"--drafter-device {question.drafter_device}: a drafter on another device is not "
-            "modelled by this version; leave it out"
-        )
     if question.tile_rows < 1:
         raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
 
@@ -56,6 +55,10 @@ def refuse_unknown(question: Question) -> None:
             )
     if question.host is not None:
         host_of(question.host)
+    if not is_auto(question.gpu):
+        scope = scope_of(load_gpu(find_gpu(question.gpu).gpu_id))
+        if scope.level == "not modelled":
+            raise InputError(f"--gpu {question.gpu} is not modelled, because {scope.why}")
 
 
 def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> None:

@@ -10,10 +10,10 @@ from planner.acceptance.curve import AcceptanceCurve
 from planner.cost.deployment import (
     Deployment,
     attention_query,
-    round_coefficients,
     split_groups,
     step_coefficients,
 )
+from planner.cost.drafting import round_coefficients
 from planner.cost.ledger import Memory, memory, room
 from planner.cost.round import Point, RoundCost, speedup, with_draft
 from planner.cost.smooth import Floats
@@ -171,6 +171,9 @@ def _usable(
         keep &= lens <= spec.max_draft_len
     step = spec.draft_len_step if spec else 1
     keep &= (lens <= step) | (lens % step == 0)
+    device = target.deployment.draft_device
+    if device is not None and device.memory_bytes is not None:
+        keep = keep & (used.drafter_device <= device.memory_bytes)
     return np.asarray((used.total <= room(target.deployment, limits.max_vram_mib)) & keep)
 
 

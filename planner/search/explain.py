@@ -4,7 +4,8 @@ from dataclasses import dataclass, replace
 
 from hwprofiles.provenance import Kind, weakest
 from planner.cost.constants import constant
-from planner.cost.deployment import draft_coefficients, step_coefficients
+from planner.cost.deployment import step_coefficients
+from planner.cost.drafting import draft_coefficients
 from planner.cost.interval import fault_risk, ratio_log_sd, uncaptured
 from planner.cost.step import StepTime, expert_fraction
 from planner.drafters.records import DraftWork

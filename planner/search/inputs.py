@@ -42,6 +42,8 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         engine=d.engine,
         engine_version=version,
         drafter=q.drafter,
+        drafter_device=d.draft_device.name if d.draft_device else None,
+        drafter_device_kind=d.draft_device.where if d.draft_device else None,
         batch=s.grid.batches[s.headline[0]],
         context_len=s.grid.contexts[s.headline[1]],
         max_position=d.arch.max_position,

@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hwprofiles.detect import detect, is_auto, narrowed
-from hwprofiles.device import Device, HostMemory, device_for
+from hwprofiles.device import Device, HostMemory
 from hwprofiles.errors import InputError
 from hwprofiles.hosts import host_of
 from hwprofiles.lookup import find_gpu
+from hwprofiles.scope import device_in_scope
+from planner.cost.draft_device import DraftDevice
 
 ASSUMED_HOST_BYTES_PER_S = 60e9
 """DRAM rate of an unnamed host: two channels of DDR5, as measured on single-die desktop parts."""
@@ -37,6 +39,8 @@ class Machine:
     """System memory, MiB; None where it is not stated."""
     experts_on_host: int = 0
     """Layers whose experts the text says stay in host memory; a large number for all."""
+    draft_device: DraftDevice | None = None
+    """What runs the drafter, where that is not the cards above."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +57,9 @@ def _cards(gpu: str, *, own_files: bool) -> _Cards:
         found = detect(gpu)
         return _Cards(found.device, found.count, found.power_limit_w, found.free_mib, found.notes)
     match = find_gpu(gpu, own_files=own_files)
-    notes = (match.note,) if match.note else ()
-    return _Cards(device_for(match), match.count, match.power_limit_w, None, notes)
+    device, said = device_in_scope(match)
+    notes = (*((match.note,) if match.note else ()), *said)
+    return _Cards(device, match.count, match.power_limit_w, None, notes)
 
 
 @lru_cache(maxsize=1024)

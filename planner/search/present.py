@@ -52,7 +52,8 @@ def judged(result: GridResult, grid: Grid, index: Index) -> tuple[float, Outlook
 
 def need_bytes(used: Memory, index: Index) -> float:
     """Bytes on the fullest GPU at a point."""
-    return sum(at(getattr(used, f.name), index) for f in fields(used) if f.name != "host")
+    parts = (f.name for f in fields(used) if f.name not in ("host", "drafter_device"))
+    return sum(at(getattr(used, name), index) for name in parts)
 
 
 def ledger(result: GridResult, grid: Grid, index: Index, max_vram_mib: float | None) -> VramLedger:
@@ -82,6 +83,7 @@ def ledger(result: GridResult, grid: Grid, index: Index, max_vram_mib: float | N
         total_mib=total,
         capacity_mib=capacity,
         host_mib=part["host"],
+        drafter_device_mib=part["drafter_device"],
         max_batch_at_context=max(0, int(free / per_sequence)) if per_sequence > 0 else 0,
         max_context_at_batch=max(0, min(int(longest), limit)),
     )
@@ -139,6 +141,7 @@ def evaluation(
     curve = result.curves[index[1]] if result.curves else None
     if spec and not off:
         kinds += [spec.kind] + ([curve.kind] if curve else [])
+        kinds += [d.draft_device.kind] if d.draft_device else []
     return Evaluation(
         family="none" if off or spec is None else spec.family,
         drafter_id="off" if off or spec is None else spec.drafter_id,

@@ -32,6 +32,8 @@ class VramLedger(_Record):
     capacity_mib: float
     host_mib: float = 0.0
     """Weights that stay in system memory."""
+    drafter_device_mib: float = 0.0
+    """Drafter's weights and cache on a device of its own."""
     max_batch_at_context: int = 0
     """Sequences of the stated context that fit beside the weights."""
     max_context_at_batch: int = 0
@@ -150,6 +152,9 @@ class PlanInputs(_Record):
     engine: str
     engine_version: str
     drafter: str | None
+    drafter_device: str | None = None
+    """None, or the name of what runs the drafter in the place of the target's GPUs."""
+    drafter_device_kind: Literal["gpu", "cpu", "lpu"] | None = None
     batch: int
     """Batch of the headline answer, sequences over the whole deployment."""
     context_len: int

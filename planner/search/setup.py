@@ -93,9 +93,12 @@ def runs_in_llamacpp(arch: ModelArch) -> bool:
 def default_engine(target: Target, device: Device, offload: str | None = None) -> str:
     """llama.cpp for GGUF files, for cards that vLLM does not serve (below 7.5) and for weights in
     host memory where its kernels know the model's attention; else vLLM."""
-    capability = float(device.compute_capability or "0")
+    if target.weights.family == "gguf":
+        return "llama.cpp"
+    if device.compute_capability is None:  # ROCm and CANN builds of vLLM need a 16-bit matrix unit
+        return "vllm" if "bf16" in device.flops else "llama.cpp"
     hybrid = offload is not None and runs_in_llamacpp(target.arch)
-    return "llama.cpp" if target.weights.family == "gguf" or capability < 7.5 or hybrid else "vllm"
+    return "llama.cpp" if float(device.compute_capability) < 7.5 or hybrid else "vllm"
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +155,7 @@ def _deployment(
         expert_parallel=wanted.expert_parallel or 1,
         attention_replicas=replicas,
         power_limit_w=wanted.power_limit_w or machine.power_limit_w,
+        draft_device=machine.draft_device,
     )
 
 

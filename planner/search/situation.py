@@ -7,6 +7,7 @@ from planner.drafters.select import DrafterChoice
 from planner.errors import NoFeasiblePlan
 from planner.search.candidates import drafters, formats, grid_of
 from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
+from planner.search.draft_device import with_draft_device
 from planner.search.evaluate import Grid
 from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
@@ -65,7 +66,7 @@ def situation(question: Question) -> Situation:
     refuse_unmodelled(question)
     refuse_unknown(question)
     machine = machine_of(question.gpu, question.host)
-    machine = replace(machine, count=machine.count or 1)
+    machine = with_draft_device(replace(machine, count=machine.count or 1), question.drafter_device)
     question = _within_free_memory(question, machine)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
     refuse_misfits(question, target.arch, machine)
@@ -94,6 +95,8 @@ def _engines(question: Question, target: Target, machine: Machine) -> list[tuple
     if stated:
         return [stated]
     usual = default_engine(target, machine.device, question.offload)
+    if machine.draft_device is not None and runs_in_llamacpp(target.arch):
+        usual = "llama.cpp"  # the engine that places a drafter on another device
     smaller = usual == "vllm" and question.quant is None and runs_in_llamacpp(target.arch)
     return [(usual, None), *([("llama.cpp", None)] if smaller else [])]
 

@@ -38,22 +38,32 @@ class Searched:
     points: int
 
 
+def _misplaced(d: Deployment, spec: DrafterSpec) -> str:
+    """Why a drafter cannot run here; empty where it can."""
+    if spec.engines and d.engine not in spec.engines:
+        return f"not known to run on {d.engine}; known: {', '.join(spec.engines)}"
+    if d.draft_device is not None and spec.in_checkpoint:
+        return f"part of the target's checkpoint: it cannot move to {d.draft_device.name}"
+    return ""
+
+
 def _specs(s: Situation) -> tuple[list[DrafterSpec], dict[str, str], list[Rejection]]:
     d = s.placement.deployment
     choice = s.choice
     kept, rejected = [], []
     for spec in choice.specs:
-        if spec.engines and d.engine not in spec.engines:
-            rejected.append(
-                Rejection(
-                    what=f"{spec.family}: {spec.drafter_id}",
-                    reason=f"not known to run on {d.engine}; known: {', '.join(spec.engines)}",
-                    count=s.grid.points,
-                    source=spec.source,
-                )
-            )
+        reason = _misplaced(d, spec)
+        if not reason:
+            kept.append(family_of(spec.family).in_format(spec, d.weights))
             continue
-        kept.append(family_of(spec.family).in_format(spec, d.weights))
+        rejected.append(
+            Rejection(
+                what=f"{spec.family}: {spec.drafter_id}",
+                reason=reason,
+                count=s.grid.points,
+                source=spec.source,
+            )
+        )
     return kept, {str(k): v for k, v in choice.not_applicable.items()}, rejected
 
 
@@ -124,15 +134,27 @@ def _rejections(s: Situation, results: list[GridResult], limit: int, rule: str) 
                     source=spec.source,
                 )
             )
-        crowded = int(
-            (np.broadcast_to(result.memory.total, result.speedup.shape) > limit_bytes).sum()
-        )
-        if spec and crowded:
+        if spec:
+            found += _crowded(spec, result, limit_bytes)
+    return found
+
+
+def _crowded(spec: DrafterSpec, result: GridResult, limit_bytes: float) -> list[Rejection]:
+    """Points at which a card, or the drafter's own device, has no room."""
+    shape, device = result.speedup.shape, result.deployment.draft_device
+    rooms = [("VRAM", result.memory.total, limit_bytes)]
+    if device is not None and device.memory_bytes is not None:
+        where = f"the memory of {device.name}"
+        rooms.append((where, result.memory.drafter_device, device.memory_bytes))
+    found = []
+    for where, used, limit in rooms:
+        count = int((np.broadcast_to(used, shape) > limit).sum())
+        if count:
             found.append(
                 Rejection(
                     what=f"{spec.family} ({spec.drafter_id})",
-                    reason="does not fit in VRAM at these batches and contexts",
-                    count=crowded,
+                    reason=f"does not fit in {where} at these batches and contexts",
+                    count=count,
                 )
             )
     return found

@@ -1,0 +1,52 @@
+"""Devices for which no command can be given, and why."""
+
+from hwprofiles.load import load_gpu
+from planner.errors import EngineUnsupported, InputError
+from planner.search.records import Plan
+
+ROCM_NOTE = (
+    "the command is for the engine's ROCm build; its options are those read for CUDA and were not "
+    "checked there"
+)
+_OTHERS = {
+    "Huawei": "vllm-ascend and MindIE are builds of their own, whose options were not read",
+}
+
+
+def _vendor(plan: Plan) -> str:
+    try:
+        return load_gpu(plan.inputs.gpu).vendor
+    except InputError:
+        return "NVIDIA"
+
+
+def refuse_devices(plan: Plan) -> None:
+    """Refuse what no engine's command can state.
+
+    Raises:
+        EngineUnsupported: names the device and what to do instead.
+    """
+    asked = plan.inputs
+    vendor = _vendor(plan)
+    if vendor in _OTHERS:
+        raise EngineUnsupported(
+            f"no files are written for {asked.gpu_name}: {_OTHERS[vendor]}; take draft length, "
+            "batch and context from the plan"
+        )
+    if asked.drafter_device is None or plan.best.draft_len == 0:
+        return
+    if asked.drafter_device_kind == "lpu":
+        raise EngineUnsupported(
+            f"no engine loads a drafter on {asked.drafter_device}; the figures are an estimate"
+        )
+    if asked.engine != "llama.cpp":
+        raise EngineUnsupported(
+            f"{asked.engine} runs the drafter on the target's GPUs and cannot place it on "
+            f"{asked.drafter_device}; use --engine llama.cpp (-devd, -ngld), or drop "
+            "--drafter-device [llama.cpp common/arg.cpp:4238]"
+        )
+
+
+def device_notes(plan: Plan) -> tuple[str, ...]:
+    """What to know of the devices before the first start."""
+    return (ROCM_NOTE,) if _vendor(plan) == "AMD" else ()
