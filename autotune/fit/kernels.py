@@ -21,6 +21,9 @@ from planner.predict.operations import prepare
 
 ROW_SD = 0.15
 """Spread of log latency that a right law would leave: measured scatter and what is not modelled."""
+CARRIED = 0.5
+"""Factor on the spread of priors where constants must carry over to another card: what one card's
+rows pull far from physics seldom holds on the next (leave-one-card-out is best near one half)."""
 MIN_ROWS = 20
 OWN_ROWS = 300
 """Rows that one card's timings of a kernel count as, at most, in the fit for that card alone."""
@@ -129,15 +132,16 @@ def fit_kernel(table: str, family: str, sample: Sample) -> KernelFit:
     law = LAWS[table]
     fixed = next(row["constants"] for row in kernel_rows(table) if family_of(row["id"]) == family)
 
-    def fitted_on(part: Sample, weights: Floats) -> Fitted:
-        return fit(law.priors, _log_ratio(table, fixed, part), weights, ROW_SD)
+    def fitted_on(part: Sample, weights: Floats, spread: float = CARRIED) -> Fitted:
+        priors = {name: one.tightened(spread) for name, one in law.priors.items()}
+        return fit(priors, _log_ratio(table, fixed, part), weights, ROW_SD)
 
     own, left_out = {}, {}
     for gpu in dict.fromkeys(sample.gpus):
         here = sample.of([g == gpu for g in sample.gpus])
         elsewhere = [g != gpu for g in sample.gpus]
         each = min(1.0, OWN_ROWS / len(here.gpus)) ** 0.5
-        own[gpu] = fitted_on(here, np.full(len(here.gpus), each))
+        own[gpu] = fitted_on(here, np.full(len(here.gpus), each), 1.0)
         if sum(elsewhere) >= MIN_ROWS:
             others = sample.of(elsewhere)
             without = fitted_on(others, origin_weights(others.gpus))

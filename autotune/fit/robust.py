@@ -6,7 +6,7 @@ the rows say nothing about stays there.
 
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from math import exp, log
 
 import numpy as np
@@ -32,6 +32,10 @@ class Prior:
     def moved(self, by: float) -> float:
         """The constant when it has moved so far from the prior."""
         return self.value + by if self.is_exponent else self.value * exp(by)
+
+    def tightened(self, factor: float) -> "Prior":
+        """The same belief held more firmly."""
+        return replace(self, spread=self.spread * factor)
 
     @property
     def bounds(self) -> tuple[float, float]:

@@ -7,8 +7,10 @@ model says of them remains a prediction.
 """
 
 import io
+import re
 import zipfile
-from collections.abc import Callable, Iterator
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -47,8 +49,8 @@ def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
             return [
                 row
                 for system in SYSTEMS
-                for engine, content in _members(archive, system, table)
-                for row in _rows(_frame(content), (system, engine, table), per_kernel)
+                for engine, contents in _members(archive, system, table).items()
+                for row in _rows(_frame(contents), (system, engine, table), per_kernel)
             ]
     except (OSError, zipfile.BadZipFile) as error:
         raise InputError(
@@ -57,18 +59,21 @@ def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
         ) from error
 
 
-def _members(archive: zipfile.ZipFile, system: str, table: str) -> Iterator[tuple[str, bytes]]:
+def _members(archive: zipfile.ZipFile, system: str, table: str) -> dict[str, list[bytes]]:
+    """Engine -> its tables, one of each version."""
     folder, name = FILES[table]
+    found = defaultdict(list)
     for member in sorted(archive.namelist()):
         parts = member.removeprefix(f"{ROOT}/").split("/")
         if parts[:2] == [system, folder] and parts[-1] == f"{name}.parquet":
-            yield parts[2], archive.read(member)
+            found[parts[2]].append(archive.read(member))
+    return found
 
 
-def _frame(content: bytes) -> Any:
+def _frame(contents: Sequence[bytes]) -> Any:
     import pandas  # noqa: PLC0415 - the extra [fit], slow to import
 
-    return pandas.read_parquet(io.BytesIO(content))
+    return pandas.concat([pandas.read_parquet(io.BytesIO(one)) for one in contents])
 
 
 def _rows(frame: Any, where: tuple[str, str, str], per_kernel: int) -> Iterator[Timed]:
@@ -77,10 +82,21 @@ def _rows(frame: Any, where: tuple[str, str, str], per_kernel: int) -> Iterator[
     frame = frame[(frame["latency"] > 0) & keep(frame)]
     if (system, engine, table) == ("a100_sxm", "trtllm", "attention"):
         return  # faster than the DRAM can deliver
-    for _, group in frame.groupby(["kernel_source", *kernel_columns], observed=True):
+    for _, versions in frame.groupby(["kernel_source", *kernel_columns], observed=True):
+        group = _newest(versions)
         for row in group.sample(min(per_kernel, len(group)), random_state=SEED).to_dict("records"):
             line = {"gpu": SYSTEMS[system], "engine": engine, "kernel": row["kernel_source"]}
             yield Timed(line | make(row), SYSTEMS[system], row["latency"] * MS)
+
+
+def _newest(frame: Any) -> Any:
+    """Rows of the newest version; older ones of the same kernel choose other tiles."""
+    newest = max(frame["version"].unique(), key=_version_order)
+    return frame[frame["version"] == newest]
+
+
+def _version_order(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in re.findall(r"\d+", version))
 
 
 def _attention(row: dict[str, Any]) -> dict[str, Any]:

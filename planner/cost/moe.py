@@ -27,6 +27,8 @@ class MoeKernel:
     smooth: Num
     activation_fraction: Num
     """Share of DRAM rate at which activations are gathered and scattered."""
+    remote_rows: Num
+    """1 when rows routed to other ranks are activated, zeroed and summed here too, else 0."""
     weight_bytes: Num
 
 
@@ -43,6 +45,8 @@ class MoeWork:
     """Local experts that receive at least one token."""
     assignments: Num
     """(token, expert) pairs on this rank."""
+    all_assignments: Num
+    """(token, expert) pairs on all ranks."""
     row_blocks_scale: Num
     """Share by which uneven loads raise the number of row blocks; 1 for even loads."""
     gated: Num
@@ -57,11 +61,12 @@ def experts_touched(tokens: Num, num_experts: Num, top_k: Num) -> Floats:
 
 
 def power_law_loads(tokens: int, num_experts: int, top_k: int, alpha: float) -> Floats:
-    """Tokens per expert under a power law of exponent alpha, rounded by largest remainder.
+    """Tokens per expert under a power law of exponent alpha, fullest first, in whole tokens.
 
-    Quantiles of the density x^-alpha on [1, 0.8*tokens] ([0.01, 2] when there are fewer
-    assignments than experts), scaled to tokens*top_k and capped at tokens; the sampler of
-    aiconfigurator's collector.
+    Quantiles of the density x^-alpha on [1, 0.8*tokens] ([0.01, 2] when there are no more
+    assignments than experts), scaled to tokens*top_k and rounded; what rounding leaves over goes
+    to the fullest, what it adds comes from the emptiest, and no expert holds a token twice.
+    The sampler of aiconfigurator's collector (helper.py), its random quantiles made even.
     """
     total = tokens * top_k
     low, high = (0.01, 2.0) if total <= num_experts else (1.0, max(1.01, 0.8 * tokens))
@@ -71,18 +76,50 @@ def power_law_loads(tokens: int, num_experts: int, top_k: int, alpha: float) -> 
     else:
         g = 1.0 - alpha
         x = (low**g + u * (high**g - low**g)) ** (1.0 / g)
-    loads = np.minimum(x / x.sum() * total, float(tokens))
-    for _ in range(8):
-        spare = total - loads.sum()
-        open_ = loads < tokens
-        if spare <= 1e-9 or not open_.any():
-            break
-        loads = np.where(open_, np.minimum(loads * (1 + spare / loads[open_].sum()), tokens), loads)
-    whole = np.floor(loads)
-    rest = round(total - float(whole.sum()))
-    order = np.argsort(-(loads - whole))
-    whole[order[: max(0, rest)]] += 1
-    return np.sort(whole)[::-1]
+    loads = np.sort(np.round(x / x.sum() * total))[::-1].copy()
+    spare = round(total - float(loads.sum()))
+    loads += spare // num_experts if spare > 0 else 0
+    loads[: spare % num_experts if spare > 0 else 0] += 1
+    while spare < 0:
+        last = np.flatnonzero(loads > 0)[spare:]
+        loads[last] -= 1
+        spare += len(last)
+    return _capped(loads, tokens)
+
+
+def _capped(loads: Floats, tokens: int) -> Floats:
+    """The same assignments with at most `tokens` on any expert; the surplus goes to the emptiest."""
+    surplus = round(float(np.maximum(loads - tokens, 0.0).sum()))
+    loads = np.minimum(loads, float(tokens))
+    while surplus > 0 and (room := np.flatnonzero(loads < tokens)).size:
+        filled = room[::-1][:surplus]
+        loads[filled] += 1
+        surplus -= len(filled)
+    return np.sort(loads)[::-1]
+
+
+def balanced_loads(tokens: int, num_experts: int, top_k: int, ranks: int) -> Floats:
+    """Tokens per expert of the first of `ranks` when choices are dealt in even strides.
+
+    Token t takes experts t, t+s, t+2s ... with s = ceil(E/k); fewer tokens than s start evenly
+    spaced within the first stride (aiconfigurator's collector, helper.py).
+    """
+    stride = -(-num_experts // top_k)
+    period = np.arange(min(tokens, num_experts * stride))[:, None]
+    first = period if tokens >= stride else period * stride / tokens
+    chosen = np.floor(first + np.arange(top_k) * stride).astype(int) % num_experts
+    loads = np.bincount(chosen.ravel(), minlength=num_experts)[: num_experts // ranks]
+    return loads * (tokens / len(period))
+
+
+def fullest_rank(loads: Floats, ranks: int, *, draws: int = 8) -> list[Floats]:
+    """Loads of the fullest of `ranks` when experts lie in random order: a few fixed draws."""
+    if ranks == 1:
+        return [loads]
+    order = np.random.default_rng(0)
+    per_rank = len(loads) // ranks
+    groups = [order.permutation(loads)[: per_rank * ranks].reshape(ranks, -1) for _ in range(draws)]
+    return [group[group.sum(axis=1).argmax()] for group in groups]
 
 
 def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> Floats:
@@ -107,7 +144,8 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
     compute = (
         depth * 2.0 * height * width * sm / (kernel.flops_fraction * np.asarray(work.peak_flops))
     )
-    moved = np.asarray(work.assignments) * (4.0 * hidden + 6.0 * inter)
+    moved = _rows_moved(kernel, work) * (2.0 * hidden + 6.0 * inter)
+    moved = moved + np.asarray(work.assignments) * 2.0 * hidden
     fixed = kernel.floor_s * (1.7e9 / np.asarray(card.clock_hz)) + kernel.token_s * np.asarray(
         work.num_tokens
     )
@@ -117,3 +155,9 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
         + smooth_max(kernel.smooth, num_bytes / rate, drawn, compute)
         + moved / (kernel.activation_fraction * dram)
     )
+
+
+def _rows_moved(kernel: MoeKernel, work: MoeWork) -> Floats:
+    """Rows that the activation and the final sum go through."""
+    local, everything = np.asarray(work.assignments), np.asarray(work.all_assignments)
+    return np.where(np.asarray(kernel.remote_rows) > 0, everything, local)

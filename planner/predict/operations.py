@@ -26,7 +26,15 @@ from planner.cost.kernels import (
     gemm_kernel,
     moe_kernel,
 )
-from planner.cost.moe import MoeKernel, MoeWork, moe_seconds, power_law_loads
+from planner.cost.moe import (
+    MoeKernel,
+    MoeWork,
+    balanced_loads,
+    fullest_rank,
+    moe_seconds,
+    power_law_loads,
+)
+from planner.cost.smooth import Floats
 from planner.cost.smooth import stack
 from planner.predict.fields import integer, text
 from planner.tile.ladder import charge
@@ -146,14 +154,16 @@ def expert_loads(
     """(experts touched, assignments, row-block excess) on the fullest of `ep` ranks."""
     if distribution.startswith("power_law"):
         exponent = float(distribution.rpartition("_")[2])
-        loads = power_law_loads(tokens, num_experts, top_k, exponent)
+        sets = fullest_rank(power_law_loads(tokens, num_experts, top_k, exponent), ep)
     else:
-        touched = min(num_experts, tokens * top_k)
-        loads = np.zeros(num_experts)
-        loads[:touched] = tokens * top_k / touched
-    ranks = [loads[i::ep] for i in range(ep)]
-    local = max(ranks, key=lambda x: float(x.sum()))
-    local = local[local > 0]
+        sets = [balanced_loads(tokens, num_experts, top_k, ep)]
+    touched, assigned, excess = np.mean([_row_blocks(loads) for loads in sets], axis=0)
+    return float(touched), float(assigned), float(excess)
+
+
+def _row_blocks(loads: Floats) -> tuple[float, float, float]:
+    """(experts touched, assignments, row blocks over those of even loads) of one rank."""
+    local = loads[loads > 0]
     if not local.size:
         return 1.0, 1.0, 1.0
     mean = float(local.mean())
@@ -180,6 +190,7 @@ def _moe(line: Line) -> Prepared:
         local_experts=experts / ep,
         touched=touched,
         assignments=assigned,
+        all_assignments=tokens * top_k,
         row_blocks_scale=excess,
         gated=gated,
         peak_flops=_peak(_device(gpu), dtype),
