@@ -10,7 +10,7 @@ import io
 import re
 import zipfile
 from collections import defaultdict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -59,21 +59,23 @@ def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
         ) from error
 
 
-def _members(archive: zipfile.ZipFile, system: str, table: str) -> dict[str, list[bytes]]:
-    """Engine -> its tables, one of each version."""
+def _members(archive: zipfile.ZipFile, system: str, table: str) -> dict[str, dict[str, bytes]]:
+    """Engine -> version -> table."""
     folder, name = FILES[table]
-    found = defaultdict(list)
+    found: dict[str, dict[str, bytes]] = defaultdict(dict)
     for member in sorted(archive.namelist()):
         parts = member.removeprefix(f"{ROOT}/").split("/")
         if parts[:2] == [system, folder] and parts[-1] == f"{name}.parquet":
-            found[parts[2]].append(archive.read(member))
+            found[parts[2]][parts[3]] = archive.read(member)
     return found
 
 
-def _frame(contents: Sequence[bytes]) -> Any:
+def _frame(contents: Mapping[str, bytes]) -> Any:
     import pandas  # noqa: PLC0415 - the extra [fit], slow to import
 
-    return pandas.concat([pandas.read_parquet(io.BytesIO(one)) for one in contents])
+    return pandas.concat(
+        [pandas.read_parquet(io.BytesIO(one)).assign(version=v) for v, one in contents.items()]
+    )
 
 
 def _rows(frame: Any, where: tuple[str, str, str], per_kernel: int) -> Iterator[Timed]:

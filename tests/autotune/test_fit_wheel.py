@@ -22,6 +22,20 @@ ATTENTION = {
     "latency": 0.02,
 }
 
+MOE = {
+    "kernel_source": "e",
+    "moe_dtype": "bfloat16",
+    "num_tokens": 4,
+    "hidden_size": 2048,
+    "inter_size": 768,
+    "num_experts": 128,
+    "topk": 8,
+    "moe_tp_size": 1,
+    "moe_ep_size": 1,
+    "distribution": "balanced",
+    "latency": 0.02,
+}
+
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
@@ -40,6 +54,8 @@ def wheel(tmp_path: Path) -> Path:
             {"kernel_source": "g", "gemm_dtype": "int4_wo", "m": m, "n": 1024, "k": 512,
              "latency": 0.01} for m in (*range(1, 21), 2048)
         ],
+        "l40s/moe/sglang/0.5.9/moe_perf": [MOE, MOE | {"kernel_source": "gone"}],
+        "l40s/moe/sglang/0.5.10/moe_perf": [MOE | {"latency": 0.03}],
     }  # fmt: skip
     with zipfile.ZipFile(path, "w") as archive:
         for name, rows in tables.items():
@@ -78,3 +94,8 @@ def test_a_kernel_gives_at_most_so_many_rows(wheel: Path) -> None:
 def test_a_file_that_is_no_wheel_is_refused_with_the_next_step(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="pip download"):
         timed(tmp_path / "none.whl", "gemm", 1)
+
+
+def test_the_newest_version_of_each_kernel_is_read(wheel: Path) -> None:
+    found = {row.line["kernel"]: row.seconds for row in timed(wheel, "moe", 100)}
+    assert found == {"e": pytest.approx(30e-6), "gone": pytest.approx(20e-6)}
