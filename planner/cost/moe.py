@@ -88,7 +88,7 @@ def power_law_loads(tokens: int, num_experts: int, top_k: int, alpha: float) -> 
 
 
 def _capped(loads: Floats, tokens: int) -> Floats:
-    """The same assignments with at most `tokens` on any expert; the surplus goes to the emptiest."""
+    """The same assignments, at most `tokens` to an expert; the surplus goes to the emptiest."""
     surplus = round(float(np.maximum(loads - tokens, 0.0).sum()))
     loads = np.minimum(loads, float(tokens))
     while surplus > 0 and (room := np.flatnonzero(loads < tokens)).size:

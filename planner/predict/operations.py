@@ -34,8 +34,7 @@ from planner.cost.moe import (
     moe_seconds,
     power_law_loads,
 )
-from planner.cost.smooth import Floats
-from planner.cost.smooth import stack
+from planner.cost.smooth import Floats, stack
 from planner.predict.fields import integer, text
 from planner.tile.ladder import charge
 from planner.tile.lookup import AttentionQuery, find_path, keeps_split_kv
