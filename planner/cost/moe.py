@@ -109,7 +109,7 @@ def balanced_loads(tokens: int, num_experts: int, top_k: int, ranks: int) -> Flo
     first = period if tokens >= stride else period * stride / tokens
     chosen = np.floor(first + np.arange(top_k) * stride).astype(int) % num_experts
     loads = np.bincount(chosen.ravel(), minlength=num_experts)[: num_experts // ranks]
-    return loads * (tokens / len(period))
+    return np.asarray(loads * (tokens / len(period)), float)
 
 
 def fullest_rank(loads: Floats, ranks: int, *, draws: int = 8) -> list[Floats]:
@@ -160,4 +160,4 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
 def _rows_moved(kernel: MoeKernel, work: MoeWork) -> Floats:
     """Rows that the activation and the final sum go through."""
     local, everything = np.asarray(work.assignments), np.asarray(work.all_assignments)
-    return np.where(np.asarray(kernel.remote_rows) > 0, everything, local)
+    return np.asarray(np.where(np.asarray(kernel.remote_rows) > 0, everything, local), float)
