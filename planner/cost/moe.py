@@ -160,4 +160,5 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
 def _rows_moved(kernel: MoeKernel, work: MoeWork) -> Floats:
     """Rows that the activation and the final sum go through."""
     local, everything = np.asarray(work.assignments), np.asarray(work.all_assignments)
-    return np.asarray(np.where(np.asarray(kernel.remote_rows) > 0, everything, local), float)
+    rows: Floats = np.where(np.asarray(kernel.remote_rows) > 0, everything, local)
+    return rows
