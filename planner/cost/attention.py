@@ -144,14 +144,16 @@ def attention_seconds(
     waves = _staircase(ctas / (card.sm_count * np.asarray(kernel.resident)), 6.0)
     drawn = _staircase(2.0 * ctas / card.sm_count, 8.0) / 2.0
     drawn = np.maximum(1.0, drawn)
+    passes = np.maximum(1.0, work.kv_passes)
+    again = blended_rate(1.0 - 1.0 / passes, l2, rate)  # later passes find the cache in L2
     wave_time = waves * slow * kernel.wave_s + drawn * cta_bytes / (
-        kernel.sm_draw * rate / card.sm_count
+        kernel.sm_draw * again / card.sm_count
     )
-    rows = np.asarray(work.rows_charged) / np.maximum(1.0, work.kv_passes)
+    rows = np.asarray(work.rows_charged) / passes
     flops = 2.0 * ctas * kv_per_cta * work.kv_width * rows
     peak = np.minimum(kernel.flops_fraction * np.asarray(card.issue_flops), card.attention_flops)
     compute = flops / (peak * np.minimum(1.0, ctas / card.sm_count))
-    stream = (kv_bytes + queries) / rate + kv_bytes * (np.asarray(work.kv_passes) - 1.0) / l2
+    stream = np.maximum((kv_bytes + queries) / rate, kv_bytes * passes / l2)
     body = smooth_max(kernel.smooth, stream, wave_time, compute) * _shape_factor(kernel, work)
     merge = np.where(splits > 1, kernel.split_s, 0.0) + splits * np.asarray(kernel.split_each_s)
     return slow * (kernel.floor_s + merge), body

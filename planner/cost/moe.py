@@ -149,16 +149,13 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
     fixed = kernel.floor_s * (1.7e9 / np.asarray(card.clock_hz)) + kernel.token_s * np.asarray(
         work.num_tokens
     )
-    return (
-        fixed
-        + kernel.expert_s * np.asarray(work.local_experts)
-        + smooth_max(kernel.smooth, num_bytes / rate, drawn, compute)
-        + moved / (kernel.activation_fraction * dram)
-    )
+    body = smooth_max(kernel.smooth, num_bytes / rate, drawn, compute)
+    fixed = fixed + kernel.expert_s * np.asarray(work.local_experts)
+    return np.asarray(fixed + body + moved / (kernel.activation_fraction * dram))
 
 
 def _rows_moved(kernel: MoeKernel, work: MoeWork) -> Floats:
     """Rows that the activation and the final sum go through."""
-    local, everything = np.asarray(work.assignments), np.asarray(work.all_assignments)
-    rows: Floats = np.where(np.asarray(kernel.remote_rows) > 0, everything, local)
-    return rows
+    here = np.asarray(work.assignments, float)
+    elsewhere = np.asarray(work.all_assignments, float) - here
+    return np.asarray(here + elsewhere * np.asarray(kernel.remote_rows))
