@@ -12,6 +12,7 @@ from rich.text import Text
 from hwprofiles.provenance import KINDS
 from planner.report.alternatives import alternatives_table
 from planner.report.command_line import shell_lines
+from planner.report.load import load_lines
 from planner.report.memory import bar, legend
 from planner.report.plain import plain
 from planner.report.verdict import verdict_line
@@ -53,6 +54,7 @@ def page(
     sections = [
         _verdict(plan),
         _section("Choice", _choice(plan)),
+        _section("Load", load_lines(plan)),
         _section("Draft length by batch and context", _d_tables(plan.d_table)),
         _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(plan.best)),
         _section("Attention tile", _tile(plan.best_drafted or plan.best)),

@@ -31,8 +31,6 @@ def refuse_unmodelled(question: Question) -> None:
             f"--calibration {question.calibration}: this version reads no calibration files; "
             "use --calibration none"
         )
-    if question.qps is not None:
-        raise InputError("--qps needs a load model that this version lacks; state --concurrency")
     if question.tile_rows < 1:
         raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
 

@@ -10,6 +10,7 @@ from planner.search.change import Choice, what_would_change
 from planner.search.doubts import doubts, stage_doubts
 from planner.search.evaluate import GridResult
 from planner.search.inputs import drafter_record, inputs_of
+from planner.search.load import load_of
 from planner.search.present import evaluation, judged, need_bytes, off_cell
 from planner.search.question import Question
 from planner.search.records import Evaluation, Plan, TableCell
@@ -124,6 +125,7 @@ def plan_of(s: Situation) -> Plan:
         best=best,
         best_drafted=drafted,
         break_even_tokens_per_round=drafted.break_even_tokens_per_round if drafted else 1.0,
+        load=load_of(s.question, answer.plain, answer.drafted),
         d_table=_table(s, searched, chosen),
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,

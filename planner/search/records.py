@@ -177,6 +177,41 @@ class PlanInputs(_Record):
     seed: int
 
 
+class LoadPoint(_Record):
+    """A load in balance, with or without speculation."""
+
+    batch: int
+    """Sequences that decode at once."""
+    requests_per_s: float
+    ttft_s: float
+    """Time to the first token: waiting, the prompt (the drafter's part included), one round."""
+    tpot_s: float
+    """Mean time between tokens of one answer, prompts of other requests included."""
+    latency_s: float
+    """A whole request."""
+    prefill_share: float
+    """Share of the time that goes to prompts."""
+
+
+class Load(_Record):
+    """What the stated load comes to."""
+
+    concurrency: int | None
+    """Requests in flight, where they are what was stated."""
+    qps: float | None
+    """Requests per second, where they are what was stated."""
+    prompt_len: int
+    output_len: int
+    prefill_s: float
+    """Target over one prompt."""
+    drafter_prefill_s: float
+    """Drafter over one prompt; 0 without one."""
+    off: LoadPoint | None
+    """Without speculation; None where it does not keep up."""
+    drafted: LoadPoint | None
+    """With the best drafted candidate; None where there is none, or it does not keep up."""
+
+
 class Term(_Record):
     """One line of an explanation."""
 
@@ -202,6 +237,8 @@ class Plan(_Record):
     """Best drafted candidate even when `off` wins, so that the user sees by how much."""
     break_even_tokens_per_round: float
     """E[L] at which the best drafted candidate neither helps nor hurts."""
+    load: Load | None = None
+    """None where no prompt and answer lengths were stated."""
     d_table: tuple[TableCell, ...]
     best_per_family: tuple[Evaluation, ...]
     alternatives: tuple[Evaluation, ...] = ()

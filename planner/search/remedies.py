@@ -22,7 +22,7 @@ SMALLER = {
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A target that does not fit its machine."""
+    """A target on a machine, which it does not fit or not yet."""
 
     target: Target
     machine: Machine

@@ -9,6 +9,7 @@ from planner.search.candidates import drafters, formats, grid_of
 from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
 from planner.search.draft_device import with_draft_device
 from planner.search.evaluate import Grid
+from planner.search.load import implied_batch, with_batch
 from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
 from planner.search.remedies import Misfit, remedies
@@ -76,8 +77,9 @@ def situation(question: Question) -> Situation:
     for engine in _engines(question, target, machine):
         for fmt in candidate_formats(question, target, engine[0], machine):
             attempt = replace(target, weights=fmt)
-            placement = place(attempt, machine, engine, asked)
+            placement, batch = _loaded(question, Misfit(attempt, machine, engine, asked))
             if placement.fits:
+                grid = with_batch(grid, batch)
                 headline = (grid.batches.index(batch), grid.contexts.index(context))
                 return Situation(
                     question, attempt, machine, engine, placement, grid, headline,
@@ -87,6 +89,21 @@ def situation(question: Question) -> Situation:
             tried += placement.reasons
     misfit = Misfit(attempt, machine, engine, asked)
     raise NoFeasiblePlan("; ".join([*_summed_up(tried), *_what_fits(misfit)]))
+
+
+def _loaded(question: Question, tried: Misfit) -> tuple[Placement, int]:
+    """The placement and the batch that the load implies on it: all requests keep their caches."""
+    asked = tried.wanted
+    placement = place(tried.target, tried.machine, tried.engine, asked)
+    if not placement.fits:
+        return placement, asked.batch
+    batch = implied_batch(question, placement.deployment, asked.context_len)
+    if batch is None:
+        return placement, asked.batch
+    if batch > asked.batch:
+        more = replace(asked, batch=batch)
+        placement = place(tried.target, tried.machine, tried.engine, more)
+    return placement, batch
 
 
 def _engines(question: Question, target: Target, machine: Machine) -> list[tuple[str, str | None]]:

@@ -1,0 +1,52 @@
+"""What a stated load comes to: batch, time to the first token, time between tokens."""
+
+from rich.console import RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from planner.report.wording import milliseconds, percent, tokens
+from planner.search.records import Load, LoadPoint, Plan
+
+
+def load_lines(plan: Plan) -> list[RenderableType]:
+    """One row without speculation and one with; empty where no load was stated."""
+    load = plan.load
+    if load is None:
+        return []
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    names = ("", "batch", "requests/s", "first token", "per token", "request", "on prompts")
+    for name in names:
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
+    for name, point in (("off", load.off), ("drafted", load.drafted)):
+        table.add_row(name, *_cells(point))
+    return [Text(_asked(load, plan)), table, Text(_prefill(load))]
+
+
+def _asked(load: Load, plan: Plan) -> str:
+    lengths = f"prompts of {tokens(load.prompt_len)}, answers of {tokens(load.output_len)} tokens"
+    if load.qps is not None:
+        return f"{load.qps:g} requests a second, {lengths}"
+    return f"{load.concurrency or plan.best.batch} requests in flight, {lengths}"
+
+
+def _cells(point: LoadPoint | None) -> list[str]:
+    if point is None:
+        return ["-", "too many", "-", "-", "-", "-"]
+    return [
+        str(point.batch),
+        f"{point.requests_per_s:.3g}",
+        milliseconds(point.ttft_s),
+        milliseconds(point.tpot_s),
+        f"{point.latency_s:.3g} s",
+        percent(point.prefill_share),
+    ]
+
+
+def _prefill(load: Load) -> str:
+    drafter = (
+        f" and the drafter {milliseconds(load.drafter_prefill_s)}" if load.drafter_prefill_s else ""
+    )
+    return (
+        f"A prompt takes the target {milliseconds(load.prefill_s)}{drafter}; prompts and decoding "
+        "are taken in turn. Prefill is arithmetic on peak rates, not validated."
+    )

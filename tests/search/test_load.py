@@ -1,0 +1,78 @@
+"""--concurrency and --qps with both lengths: the batch they imply, and what a request feels."""
+
+from functools import lru_cache
+
+import pytest
+
+from planner.errors import NoFeasiblePlan
+from planner.search.question import Question
+from planner.search.recommend import recommend
+from planner.search.records import Load, Plan
+
+
+@lru_cache
+def loaded(concurrency: int | None = None, qps: float | None = None, output_len: int = 256) -> Plan:
+    return recommend(
+        Question(
+            model="Qwen3-8B", gpu="4090", quant="fp8", concurrency=concurrency, qps=qps,
+            prompt_len=1024, output_len=output_len,
+        )
+    )  # fmt: skip
+
+
+def load(plan: Plan) -> Load:
+    assert plan.load is not None
+    return plan.load
+
+
+def test_without_lengths_there_is_no_load() -> None:
+    assert recommend(Question(model="Qwen3-8B", gpu="4090", batch=(4,))).load is None
+
+
+def test_a_rate_implies_the_batch_of_the_answer() -> None:
+    plan = loaded(qps=2.0)
+    found = load(plan).off
+    assert found is not None
+    assert found.batch == plan.inputs.batch > 1
+    # Little: sequences that decode = rate * time they decode.
+    decoding = found.requests_per_s * found.tpot_s * 256
+    assert found.batch - 1.1 < decoding <= found.batch * 1.01
+
+
+def test_more_requests_need_a_larger_batch() -> None:
+    assert loaded(qps=3.0).inputs.batch > loaded(qps=1.0).inputs.batch
+
+
+def test_speculation_serves_the_same_rate_with_fewer_at_once() -> None:
+    found = load(loaded(qps=2.0))
+    assert found.off is not None
+    assert found.drafted is not None
+    assert found.drafted.batch < found.off.batch
+    assert found.drafted.tpot_s < found.off.tpot_s
+    assert found.drafter_prefill_s > 0
+
+
+def test_requests_in_flight_bound_the_batch() -> None:
+    plan = loaded(concurrency=8)
+    assert plan.inputs.batch <= 8
+    found = load(plan)
+    assert found.off is not None
+    assert found.concurrency == 8
+    assert found.off.prefill_share > 0
+
+
+def test_short_answers_spend_more_time_on_prompts() -> None:
+    short, long = load(loaded(concurrency=8, output_len=16)), load(loaded(concurrency=8))
+    assert short.off is not None
+    assert long.off is not None
+    assert short.off.prefill_share > long.off.prefill_share
+
+
+def test_a_rate_beyond_the_machine_says_what_it_sustains() -> None:
+    with pytest.raises(NoFeasiblePlan, match=r"more than the machine sustains .*requests a second"):
+        loaded(qps=200.0)
+
+
+def test_the_load_is_part_of_the_plan_file() -> None:
+    plan = loaded(qps=2.0)
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
