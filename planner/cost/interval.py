@@ -130,8 +130,9 @@ def _low(speedup: float, slow: float, share: float, spread: float) -> float:
 def outlook(at: Circumstance, speedup: float, log_sd: float, round_s: float) -> Outlook:
     """Interval and verdict of a drafted candidate.
 
-    `helps` needs a chance of a gain of 3 % above the threshold, discounted by the risk of a fault;
-    `neutral` a quarter less.
+    The point decides: `helps` from 1.03, `hurts` up to 0.97. But a gain whose interval reaches
+    below 1 helps only if the chance of it, less the risk of a fault, is above the threshold, and
+    is `neutral` otherwise.
 
     Args:
         at: The class of the prediction.
@@ -146,7 +147,6 @@ def outlook(at: Circumstance, speedup: float, log_sd: float, round_s: float) -> 
     high = point * exp(Z_80 * log_sd - shift)
     chance = (1.0 - share) * _chance(point, log_sd, HELPS) + share * _chance(slow, log_sd, HELPS)
     score, needed = (1.0 - fault_risk(at)) * chance, value("verdict", "threshold")
-    if score >= needed and point >= HELPS:
+    if point >= HELPS and (low >= 1.0 or score >= needed):
         return Outlook(low, high, "helps")
-    hurts = point <= HURTS or score < needed - 0.25
-    return Outlook(low, high, "hurts" if hurts else "neutral")
+    return Outlook(low, high, "hurts" if point <= HURTS else "neutral")
