@@ -31,6 +31,10 @@ bench: ## measure the planner's own speed; result in build/bench.json
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python -m benchmarks.bench
 
+engine-check: ## let the engines judge what is emitted; renews docs/engine-check.* (3 GB, minutes)
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	$(BIN)/python -m engine_check
+
 readme: ## put the demo's present output into README.md
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python tools/readme.py

@@ -31,6 +31,8 @@ class Facts:
     max_position: int | None = None
     """Longest context that the target's config states, tokens."""
     num_gpus: int = 1
+    architecture: str = ""
+    """Model class of the target's config, or architecture of its GGUF; empty: unknown."""
     schedule_draft_lens: frozenset[int] = frozenset()
     """Every D that the schedule names."""
     aux_over_pipeline: bool = False

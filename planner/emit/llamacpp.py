@@ -6,6 +6,7 @@ from math import ceil
 
 from planner.emit.arms import arms_of
 from planner.emit.check import Facts, check, nearest
+from planner.emit.compatibility import with_compatibility
 from planner.emit.deployment import (
     ONLY_FOR_ARMS,
     Deployment,
@@ -74,7 +75,8 @@ class LlamacppEmitter:
             EmittedFile("engine.json", self._description(want, argv)),
             EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
         )
-        return Emission(files, launch, tuple(one_line(note) for note in notes))
+        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
+        return with_compatibility(emission, self.engine_version.engine, want)
 
     def argv(self, plan: Plan, want: Deployment, draft_len: int) -> tuple[str, ...]:
         """The checked command for a draft length; 0 holds no speculative flag at all."""
@@ -97,6 +99,7 @@ class LlamacppEmitter:
             mtp_layers=drafter.draft_len_step if drafter and is_mtp else None,
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
+            architecture=plan.inputs.architecture,
         )
         check(self.rules, settings_of(self.rules, argv[1:]), facts, predicates(self.rules))
         return tuple(argv)

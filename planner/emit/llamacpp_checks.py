@@ -4,6 +4,7 @@ Flags come in the one spelling that the rule book's `options` use; D is `--spec-
 size-m for the n-gram types. A verification step has 1+D rows per slot.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 
 from planner.emit.check import Facts, Predicate, Settings, integer, text
@@ -23,6 +24,7 @@ TYPES = (
     "ngram-mod",
     "ngram-cache",
 )
+_READS_STATES = ("draft-eagle3", "draft-dflash", "draft-dspark")
 _NEEDS_FILE = ("draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
 _QUANTISED = ("q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 _LENGTH_FLAG = {
@@ -84,10 +86,27 @@ def predicates(book: RuleBook) -> Mapping[str, Predicate]:
 
     return {
         **_PREDICATES,
+        "hidden-states": _known_to(book.lists["hidden_states"], _READS_STATES),
+        "mtp-graph": _known_to(book.lists["mtp_graph"], ("draft-mtp",)),
         "slot-context": slot_context,
         "verify-batch": verify_batch,
         "verify-ubatch": verify_ubatch,
     }
+
+
+def _known_to(architectures: Sequence[str], types: Sequence[str]) -> Predicate:
+    """Whether the target's graph has what these speculative types need; unknown targets pass."""
+    known = re.compile("|".join(architectures), re.IGNORECASE)
+
+    def predicate(settings: Settings, facts: Facts) -> str | None:
+        asked = [t for t in types_of(settings) if t in types]
+        # An MTP file of its own brings its graph along.
+        apart = "draft-mtp" in types and "-md" in settings
+        if not asked or apart or not facts.architecture or known.match(facts.architecture):
+            return None
+        return f"{asked[0]} with {facts.architecture}"
+
+    return predicate
 
 
 def types_of(settings: Settings) -> tuple[str, ...]:

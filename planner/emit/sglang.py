@@ -8,6 +8,7 @@ from math import ceil, floor
 from planner.emit.arms import Argv, arms_of
 from planner.emit.card_memory import card_mib, working_mib
 from planner.emit.check import Facts, check
+from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, yaml_text
 from planner.emit.deployment import (
     Deployment,
@@ -86,7 +87,8 @@ class SglangEmitter:
         if steps:
             files.append(EmittedFile(_ADAPTIVE_FILE, _adaptive(steps)))
         notes = (*fetch, *self._remarks(plan, want, config), *skipped)
-        return Emission(tuple(files), launch, tuple(one_line(note) for note in notes))
+        emission = Emission(tuple(files), launch, tuple(one_line(note) for note in notes))
+        return with_compatibility(emission, self.engine_version.engine, want)
 
     def config(
         self, plan: Plan, want: Deployment, draft_len: int, steps: tuple[Step, ...] = ()

@@ -10,6 +10,7 @@ from math import ceil
 from planner.emit.arms import Argv, arms_of, variants_of
 from planner.emit.card_memory import card_mib
 from planner.emit.check import Facts, check
+from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
     Deployment,
@@ -92,7 +93,8 @@ class TrtllmEmitter:
             *arm_files,
         )
         notes = (*fetch, *self._remarks(plan, want, config), *skipped)
-        return Emission(files, launch, tuple(one_line(note) for note in notes))
+        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
+        return with_compatibility(emission, self.engine_version.engine, want)
 
     def config(
         self,

@@ -10,6 +10,7 @@ from math import ceil, floor
 from planner.emit.arms import Argv, Arms, arms_of, variants_of
 from planner.emit.card_memory import card_mib, needed_mib
 from planner.emit.check import Facts, check
+from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
     Deployment,
@@ -96,7 +97,8 @@ class VllmEmitter:
             EmittedFile("engine.yaml", yaml_text(headline(plan, "vllm 0.33.0"), config)),
             EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
         )
-        return Emission(files, launch, tuple(one_line(note) for note in notes))
+        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
+        return with_compatibility(emission, self.engine_version.engine, want)
 
     def config(self, plan: Plan, want: Deployment, choice: Choice) -> Config:
         """The checked configuration; without a draft length it holds no speculation at all."""

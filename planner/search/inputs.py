@@ -34,6 +34,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         model=q.model,
         model_name=d.arch.name,
         model_source=d.arch.source,
+        architecture=d.arch.architecture,
         gpu=d.device.id,
         gpu_name=d.device.name,
         gpu_memory_mib=d.device.vram_mib,

@@ -136,5 +136,5 @@ def plan_of(s: Situation) -> Plan:
         warnings=_warnings(s, answer),
         alternatives=others,
         evaluated_points=searched.points + further_points,
-        drafter=drafter_record(answer.best.result.spec),
+        drafter=drafter_record((answer.drafted or answer.best).result.spec),
     )

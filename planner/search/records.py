@@ -142,6 +142,8 @@ class PlanInputs(_Record):
     """As typed."""
     model_name: str
     model_source: str
+    architecture: str = ""
+    """Model class of the target's config, or architecture of its GGUF."""
     gpu: str
     """Profile id."""
     gpu_name: str

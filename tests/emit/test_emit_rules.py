@@ -150,6 +150,17 @@ BROKEN_LLAMACPP: list[tuple[str, str, Facts]] = [
     ("verify-ubatch", "-m t -np 64 --spec-type draft-mtp --spec-draft-n-max 15", Facts()),
     ("verify-ubatch", "-m t -ub 4096", Facts()),
     ("tensor-split", "-m t -ts 1,1", Facts(num_gpus=3)),
+    (
+        "hidden-states",
+        "-m t --spec-type draft-eagle3 -md d -ngld all",
+        Facts(architecture="DeepseekV3ForCausalLM"),
+    ),
+    (
+        "hidden-states",
+        "-m t --spec-type draft-dflash -md d -ngld all",
+        Facts(architecture="deepseek2"),
+    ),
+    ("mtp-graph", "-m t --spec-type draft-mtp", Facts(architecture="MiMoForCausalLM")),
     ("draft-min", "-m t --spec-type draft-mtp --spec-draft-n-min 4", Facts()),
     ("synthetic", "-m t --spec-type draft-mtp --spec-synth-rates 0.5,0.2", Facts()),
 ]
@@ -264,3 +275,20 @@ def test_capture_sizes_are_multiples_on_the_engines_grid() -> None:
     assert capture_sizes({3: 10}) == [4, 8, 16, 32, 40]
     assert capture_sizes({2: 4, 0: 9}) == [1, 2, 3, 4, 6, 8, 9, 12]
     assert capture_sizes({15: 300})[-2:] == [16 * 288, 16 * 300]
+
+
+@pytest.mark.parametrize(
+    ("line", "architecture"),
+    [
+        ("-m t --spec-type draft-eagle3 -md d -ngld all", "Qwen3MoeForCausalLM"),
+        ("-m t --spec-type draft-dspark -md d -ngld all", "qwen35"),
+        ("-m t --spec-type draft-eagle3 -md d -ngld all", ""),
+        ("-m t --spec-type draft-mtp", "DeepseekV3ForCausalLM"),
+        ("-m t --spec-type draft-mtp -md mtp.gguf -ngld all", "MiMoForCausalLM"),
+        ("-m t --spec-type draft-simple -md d -ngld all", "deepseek2"),
+    ],
+)
+def test_llamacpp_takes_targets_whose_graphs_have_what_the_drafter_reads(
+    line: str, architecture: str
+) -> None:
+    check_llamacpp(line.split(), Facts(architecture=architecture))

@@ -1,0 +1,1 @@
+"""Engines judge the files that the planner writes for them; see docs/engine-check.md."""
