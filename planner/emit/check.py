@@ -78,6 +78,27 @@ def numbers(settings: Settings, name: str) -> tuple[float, ...] | None:
     return tuple(float(item) for item in value)
 
 
+def keys_of_method(book: RuleBook, prefix: str, method: str, model: str) -> Predicate:
+    """Whether every key below `prefix` is one that the named method reads, with its model.
+
+    `method` and `model` are the engine's names of the keys that hold them.
+    """
+    keys = book.keys
+
+    def predicate(settings: Settings, _facts: Facts) -> str | None:
+        name = text(settings, prefix + method) or ""
+        if name not in keys.methods:
+            return None
+        given = {key.removeprefix(prefix) for key in settings if key.startswith(prefix)}
+        needs = keys.methods[name].model
+        if needs == "required" and model not in given:
+            return f"{name} without {model}"
+        alien = given - keys.allowed(name) - ({model} if needs == "optional" else set())
+        return f"{', '.join(sorted(alien))} with {name}" if alien else None
+
+    return predicate
+
+
 def nearest(word: str, known: Sequence[str]) -> str:
     """The closest known spelling, or the first ones."""
     close = get_close_matches(word, known, n=1, cutoff=0.5)

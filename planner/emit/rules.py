@@ -100,6 +100,12 @@ class RuleBook(_Record):
     """Planner's words -> the engine's."""
     lists: dict[str, tuple[str, ...]] = Field(default_factory=dict)
 
+    @property
+    def keys(self) -> MethodKeys:
+        """The settings of each method, where the engine has such."""
+        assert self.method_keys is not None  # noqa: S101 - only asked of books that have them
+        return self.method_keys
+
     def rule(self, rule_id: str) -> Rule:
         """The rule of that id."""
         return next(rule for rule in self.rules if rule.id == rule_id)

@@ -119,12 +119,11 @@ class SglangEmitter:
             checkpoint_quantised=want.quantised,
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
+            architecture=plan.inputs.architecture,
             schedule_draft_lens=frozenset(step.draft_len for step in steps),
         )
-        keys = self.rules.method_keys
-        assert keys is not None  # noqa: S101 - this rule book has them, or the package is broken
         seen = {**config, _PP_SPEC: "1"} if _over_stages(config) else config
-        check(self.rules, seen, facts, predicates(keys))
+        check(self.rules, seen, facts, predicates(self.rules))
         return config
 
     def _speculation(

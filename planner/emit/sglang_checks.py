@@ -7,8 +7,8 @@ window, not the draft.
 
 from collections.abc import Mapping
 
-from planner.emit.check import Facts, Predicate, Settings, integer, text
-from planner.emit.rules import MethodKeys
+from planner.emit.check import Facts, Predicate, Settings, integer, keys_of_method, text
+from planner.emit.rules import RuleBook
 
 _SPEC = "speculative-"
 CHAINS = ("EAGLE", "EAGLE3", "NEXTN", "STANDALONE")
@@ -20,9 +20,13 @@ _LORA = ("NGRAM", "EAGLE", "NEXTN", "EAGLE3", *_BLOCK)
 _DEFAULT_TRIE_DEPTH = 18
 
 
-def predicates(keys: MethodKeys) -> Mapping[str, Predicate]:
+def predicates(book: RuleBook) -> Mapping[str, Predicate]:
     """All predicates, by rule id."""
-    return {**_PREDICATES, "method-keys": _method_keys(keys)}
+    return {
+        **_PREDICATES,
+        "method-keys": keys_of_method(book, _SPEC, "algorithm", "draft-model-path"),
+        "target-states": _target_states(book),
+    }
 
 
 def draft_len_of(settings: Settings) -> int:
@@ -44,17 +48,12 @@ def _algorithm(settings: Settings) -> str:
     return text(settings, _SPEC + "algorithm") or ""
 
 
-def _method_keys(keys: MethodKeys) -> Predicate:
-    def predicate(settings: Settings, _facts: Facts) -> str | None:
+def _target_states(book: RuleBook) -> Predicate:
+    def predicate(settings: Settings, facts: Facts) -> str | None:
         algorithm = _algorithm(settings)
-        if algorithm not in keys.methods:
-            return None
-        given = {name.removeprefix(_SPEC) for name in settings if name.startswith(_SPEC)}
-        needs = keys.methods[algorithm].model
-        if needs == "required" and "draft-model-path" not in given:
-            return f"{algorithm} without --speculative-draft-model-path"
-        alien = given - keys.allowed(algorithm)
-        return f"{', '.join(sorted(alien))} with {algorithm}" if alien else None
+        without = book.lists.get(f"no_{algorithm.lower()}_states", ())
+        wrong = facts.architecture in without
+        return f"{algorithm} with {facts.architecture}" if wrong else None
 
     return predicate
 

@@ -136,10 +136,9 @@ class TrtllmEmitter:
             mtp_layers=drafter.draft_len_step if drafter and drafter.family == "mtp" else None,
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
+            architecture=plan.inputs.architecture,
         )
-        keys = self.rules.method_keys
-        assert keys is not None  # noqa: S101 - this rule book has them, or the package is broken
-        check(self.rules, flat(config), facts, predicates(keys))
+        check(self.rules, flat(config), facts, predicates(self.rules))
         return config
 
     def _speculation(

@@ -5,8 +5,8 @@ D is `speculative_config.max_draft_len`; a verification step has 1+D rows per re
 
 from collections.abc import Mapping
 
-from planner.emit.check import Facts, Predicate, Settings, integer, numbers, text
-from planner.emit.rules import MethodKeys
+from planner.emit.check import Facts, Predicate, Settings, integer, keys_of_method, numbers, text
+from planner.emit.rules import RuleBook
 
 _SPEC = "speculative_config."
 _GRAPHS = "cuda_graph_config."
@@ -15,9 +15,10 @@ SCHEDULED = ("Eagle3", "MTP", "PARD", "DFlash", "Draft_Target", "SA")
 _DEFAULT_GRAPH_BATCH = 128
 
 
-def predicates(keys: MethodKeys) -> Mapping[str, Predicate]:
+def predicates(book: RuleBook) -> Mapping[str, Predicate]:
     """All predicates, by rule id."""
-    return {**_PREDICATES, "method-keys": _method_keys(keys)}
+    keys = keys_of_method(book, _SPEC, "decoding_type", "speculative_model")
+    return {**_PREDICATES, "method-keys": keys}
 
 
 def rows_of(decoding_type: str, draft_len: int) -> int:
@@ -40,20 +41,6 @@ def _schedule(settings: Settings) -> dict[int, int]:
 
 def _speculates(settings: Settings) -> bool:
     return any(name.startswith(_SPEC) for name in settings)
-
-
-def _method_keys(keys: MethodKeys) -> Predicate:
-    def predicate(settings: Settings, _facts: Facts) -> str | None:
-        kind = _type(settings)
-        if kind not in keys.methods:
-            return None
-        given = {name.removeprefix(_SPEC) for name in settings if name.startswith(_SPEC)}
-        if keys.methods[kind].model == "required" and "speculative_model" not in given:
-            return f"{kind} without speculative_model"
-        alien = given - keys.allowed(kind)
-        return f"{', '.join(sorted(alien))} with {kind}" if alien else None
-
-    return predicate
 
 
 def _type_given(settings: Settings, _facts: Facts) -> str | None:

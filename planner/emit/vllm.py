@@ -135,10 +135,9 @@ class VllmEmitter:
             context_len=want.context_len,
             max_position=plan.inputs.max_position,
             num_gpus=plan.inputs.num_gpus,
+            architecture=plan.inputs.architecture,
         )
-        keys = self.rules.method_keys
-        assert keys is not None  # noqa: S101 - this rule book has them, or the package is broken
-        check(self.rules, flat(config), facts, predicates(keys))
+        check(self.rules, flat(config), facts, predicates(self.rules))
         return config
 
     def _speculation(self, want: Deployment, choice: Choice) -> Config:

@@ -6,8 +6,16 @@ D is `num_speculative_tokens`; a verification step has 1+D rows per sequence.
 from collections.abc import Callable, Mapping, Sequence
 from itertools import pairwise
 
-from planner.emit.check import Facts, Predicate, Settings, integer, numbers, text
-from planner.emit.rules import MethodKeys
+from planner.emit.check import (
+    Facts,
+    Predicate,
+    Settings,
+    integer,
+    keys_of_method,
+    numbers,
+    text,
+)
+from planner.emit.rules import RuleBook
 
 _SPEC = "speculative-config."
 _SCHEDULE = _SPEC + "num_speculative_tokens_per_batch_size"
@@ -50,9 +58,13 @@ def tiers(schedule: Sequence[Sequence[int]], draft_len: int, max_seqs: int) -> d
     return widest
 
 
-def predicates(keys: MethodKeys) -> Mapping[str, Predicate]:
+def predicates(book: RuleBook) -> Mapping[str, Predicate]:
     """All predicates, by rule id."""
-    return {**_PREDICATES, "method-keys": _method_keys(keys)}
+    return {
+        **_PREDICATES,
+        "method-keys": keys_of_method(book, _SPEC, "method", "model"),
+        "target-states": _target_states(book.lists["no_hidden_states"]),
+    }
 
 
 def _method(settings: Settings) -> str:
@@ -74,17 +86,10 @@ def _speculates(settings: Settings) -> bool:
     return any(name.startswith(_SPEC) for name in settings)
 
 
-def _method_keys(keys: MethodKeys) -> Predicate:
-    def predicate(settings: Settings, _facts: Facts) -> str | None:
-        method = _method(settings)
-        if not _speculates(settings) or method not in keys.methods:
-            return None
-        given = {name.removeprefix(_SPEC) for name in settings if name.startswith(_SPEC)}
-        needs = keys.methods[method].model
-        if needs == "required" and "model" not in given:
-            return f"method {method} without model"
-        alien = given - keys.allowed(method) - ({"model"} if needs == "optional" else set())
-        return f"{', '.join(sorted(alien))} under method {method}" if alien else None
+def _target_states(classes: tuple[str, ...]) -> Predicate:
+    def predicate(settings: Settings, facts: Facts) -> str | None:
+        wrong = _method(settings) in (*_BLOCK, "eagle3") and facts.architecture in classes
+        return f"{_method(settings)} with {facts.architecture}" if wrong else None
 
     return predicate
 

@@ -110,6 +110,8 @@ BROKEN_VLLM: list[tuple[str, dict[str, object], Facts]] = [
     ("heterogeneous-vocab", {SPEC + "use_heterogeneous_vocab": True}, VLLM_FACTS),
     ("context-positions", {}, Facts(context_len=4096, max_position=2048)),
     ("draft-context", {SPEC + "max_model_len": 8192}, VLLM_FACTS),
+    ("target-states", {}, Facts(architecture="Glm4MoeForCausalLM")),
+    ("target-states", {SPEC + "method": "dspark"}, Facts(architecture="MixtralForCausalLM")),
     ("fp8-online", {"quantization": "fp8"}, VLLM_FACTS),
     ("method-keys", {SPEC + "prompt_lookup_min": 2}, VLLM_FACTS),
     ("method-keys", {SPEC + "model": None}, VLLM_FACTS),
@@ -168,8 +170,7 @@ BROKEN_LLAMACPP: list[tuple[str, str, Facts]] = [
 
 def check_vllm(changes: dict[str, object], facts: Facts) -> None:
     settings = {k: v for k, v in {**GOOD_VLLM, **changes}.items() if v is not None}
-    assert VLLM.method_keys is not None
-    check(VLLM, settings, facts, vllm_checks.predicates(VLLM.method_keys))
+    check(VLLM, settings, facts, vllm_checks.predicates(VLLM))
 
 
 def check_llamacpp(argv: list[str], facts: Facts) -> None:
@@ -202,7 +203,7 @@ def test_llamacpp_refuses(rule_id: str, line: str, facts: Facts) -> None:
 @pytest.mark.parametrize(
     ("book", "ids", "broken"),
     [
-        (VLLM, {"method-keys", *vllm_checks._PREDICATES}, {case[0] for case in BROKEN_VLLM}),
+        (VLLM, set(vllm_checks.predicates(VLLM)), {case[0] for case in BROKEN_VLLM}),
         (
             LLAMACPP,
             set(llamacpp_checks.predicates(LLAMACPP)),

@@ -8,8 +8,7 @@ from planner.emit.sglang_checks import predicates
 from planner.errors import EngineUnsupported
 
 BOOK = load_rules("sglang", "0.5.23")
-assert BOOK.method_keys is not None
-PREDICATES = predicates(BOOK.method_keys)
+PREDICATES = predicates(BOOK)
 SPEC = "speculative-"
 GOOD: dict[str, object] = {
     "max-running-requests": 4,
@@ -76,6 +75,9 @@ BROKEN: list[tuple[str, dict[str, object], Facts]] = [
     ("nvfp4-cache", {"kv-cache-dtype": "nvfp4", **DFLASH}, Facts()),
     ("ngram-chain", {**NGRAM, SPEC + "ngram-max-bfs-breadth": None}, Facts()),
     ("ngram-depth", {**NGRAM, SPEC + "num-draft-tokens": 19}, Facts()),
+    ("target-states", {}, Facts(architecture="NemotronHForCausalLM")),
+    ("target-states", DFLASH, Facts(architecture="Glm4MoeForCausalLM")),
+    ("target-states", DSPARK, Facts(architecture="MiniMaxM2ForCausalLM")),
     ("draft-format", {"quantization": "fp8"}, Facts()),
 ]
 
@@ -88,7 +90,8 @@ def run(changes: dict[str, object], facts: Facts) -> None:
 @pytest.mark.parametrize(
     ("changes", "facts"),
     [
-        ({}, Facts()),
+        ({}, Facts(architecture="Glm4MoeForCausalLM")),
+        (DSPARK, Facts(architecture="DeepseekV4ForCausalLM")),
         (DFLASH, Facts(max_draft_len=15)),
         ({**DFLASH, SPEC + "num-draft-tokens": 16}, Facts()),
         (DSPARK, Facts(max_draft_len=7)),

@@ -8,8 +8,7 @@ from planner.emit.trtllm_checks import predicates
 from planner.errors import EngineUnsupported
 
 BOOK = load_rules("trtllm", "0004396720")
-assert BOOK.method_keys is not None
-PREDICATES = predicates(BOOK.method_keys)
+PREDICATES = predicates(BOOK)
 SPEC = "speculative_config."
 GRAPHS = "cuda_graph_config."
 GOOD: dict[str, object] = {
