@@ -19,11 +19,12 @@ _VLLM: dict[str, dict[str, object]] = {
         "num_speculative_tokens_per_batch_size": [[1, 4, 3], [4, 8, 1]],
     },
 }
+_TARGET = "the target's own folder"
 _SGLANG: dict[str, tuple[str, ...]] = {
     "unknown flag": ("--draft-max", "8"),
     "block draft without a path": ("--speculative-algorithm", "DFLASH"),
     "block and window at odds": (
-        *("--speculative-algorithm", "DFLASH", "--speculative-draft-model-path", "x"),
+        *("--speculative-algorithm", "DFLASH", "--speculative-draft-model-path", _TARGET),
         *("--speculative-dflash-block-size", "8", "--speculative-num-draft-tokens", "7"),
     ),
     "pipeline stages": (
@@ -71,9 +72,13 @@ def _of(base: Case) -> list[Case]:
     else:
         extra = _SGLANG if base.engine == "sglang" else _LLAMACPP
     return [
-        replace(base, arm=f"control: {name}", argv=(*base.argv, *flags))
+        replace(base, arm=f"control: {name}", argv=(*base.argv, *_filled(base, flags)))
         for name, flags in extra.items()
     ]
+
+
+def _filled(base: Case, flags: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(base.argv[3] if flag == _TARGET else flag for flag in flags)
 
 
 def _with_file(base: Case, name: str, spec: dict[str, object]) -> Case:

@@ -36,12 +36,15 @@ _COLUMNS = (
 _HOW = {
     "vllm": (
         "its parser and `EngineArgs.create_engine_config()` (model, speculative and scheduler "
-        "checks, with the model runner chosen as where Triton is installed). CUDA-graph sizes and "
-        "attention backends are not judged: the CPU platform has neither."
+        "checks, with the model runner chosen as where Triton is installed), and its own reading "
+        "of the schedule against schedule.json. CUDA-graph sizes and attention backends are not "
+        "judged: the CPU platform has neither, and adaptive verification is told that graphs are "
+        "there."
     ),
     "sglang": (
-        "its parser, the whole argument resolution and its checks, under the platform facts of a "
-        "Hopper card. Kernels and memory are not judged."
+        "its parser, the whole argument resolution and its checks under the platform facts of a "
+        "Hopper card, and its own reading of the schedule against schedule.json. Kernels and "
+        "memory are not judged."
     ),
     "llama.cpp": (
         "its parser for every command; for the emitted configuration and for off also its server, "

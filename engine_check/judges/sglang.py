@@ -22,6 +22,7 @@ warnings.simplefilter("ignore")
 from sglang.srt.arg_groups.overrides import resolved_view  # noqa: E402
 from sglang.srt.runtime_context import override_platform  # noqa: E402
 from sglang.srt.server_args import prepare_server_args  # noqa: E402
+from sglang.srt.speculative.adaptive_spec_params import AdaptiveSpeculativeParams  # noqa: E402
 
 WITHOUT_GPU = ["--device", "cuda", "--load-format", "dummy", "--trust-remote-code"]
 KEPT = (
@@ -53,6 +54,19 @@ def kept(args: Any, view: Any, draft_len: int) -> dict[str, tuple[object, object
     return {n: p for n, p in pairs.items() if p[0] != p[1]}
 
 
+def schedule_kept(view: Any) -> dict[str, tuple[object, object]]:
+    """Captured batch sizes at which the engine's reading of the schedule is not schedule.json's."""
+    if not view.speculative_adaptive:
+        return {}
+    params = AdaptiveSpeculativeParams(view.speculative_num_steps, view.speculative_adaptive_config)
+    captured = view.cuda_graph_config.decode.bs
+    params.set_cuda_graph_bs(captured)
+    ranges = json.loads(Path("schedule.json").read_text())["batch_ranges"]
+    ours = {b: d for first, last, d in ranges for b in range(first, last + 1) if b in captured}
+    its = {b: params.get_steps_for_batch(b) for b in ours}
+    return {f"D at batch {b}": (d, its[b]) for b, d in ours.items() if d != its[b]}
+
+
 def judge(case: dict[str, Any]) -> dict[str, Any]:
     """accepted, refused (with the engine's words) or changed."""
     os.chdir(case["folder"])
@@ -64,10 +78,11 @@ def judge(case: dict[str, Any]) -> dict[str, Any]:
         args.resolve_once()
         args.check_server_args()
         view = resolved_view(args)
+        changed = schedule_kept(view)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the engine says is the answer
         words = " ".join(str(error).split())
         return {"verdict": "refused", "says": f"{type(error).__name__}: {words}"[:600]}
-    changed = kept(args, view, case["draft_len"])
+    changed |= kept(args, view, case["draft_len"])
     seconds = round(time.perf_counter() - started, 2)
     if changed:
         return {"verdict": "changed", "says": json.dumps(changed, default=str), "seconds": seconds}

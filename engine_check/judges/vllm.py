@@ -2,7 +2,8 @@
 
 usage: python vllm.py cases.json results.json
 The CPU build has neither CUDA graphs nor Triton. The model runner is chosen as where Triton is
-installed; capture sizes and attention backends are not judged here.
+installed, and adaptive verification is told that full graphs are captured; capture sizes and
+attention backends are not judged here.
 """
 
 import json
@@ -18,7 +19,9 @@ os.environ.update({"HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR"})
 
 import vllm.config.vllm as vllm_config  # noqa: E402
 from vllm import EngineArgs, __version__  # noqa: E402
+from vllm.config.compilation import CUDAGraphMode  # noqa: E402
 from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: E402
+from vllm.v1.spec_decode.dynamic.utils import build_dynamic_sd_schedule_lookup  # noqa: E402
 
 try:
     from vllm.entrypoints.common.cli_args import make_arg_parser
@@ -26,8 +29,16 @@ except ImportError:
     from vllm.entrypoints.launchers.cli_args import make_arg_parser
 
 WITHOUT_WEIGHTS = ["--skip-tokenizer-init", "--load-format", "dummy", "--trust-remote-code"]
-NOT_JUDGED = ("requires full CUDA graphs", "Arctic Inference is required")
+NOT_JUDGED = ("Arctic Inference is required",)
 """Words of refusals that are about this machine and not about the settings."""
+
+
+FULL_GRAPHS = CUDAGraphMode.has_full_cudagraphs
+
+
+def always(_mode: object) -> bool:
+    """In place of a question that the CPU platform answers with no."""
+    return True
 
 
 def kept(parsed: Any, settings: Any) -> dict[str, tuple[object, object]]:
@@ -50,20 +61,44 @@ def kept(parsed: Any, settings: Any) -> dict[str, tuple[object, object]]:
     return {n: p for n, p in pairs.items() if json.dumps(p[0]) != json.dumps(p[1])}
 
 
+def schedule_kept(parsed: Any) -> dict[str, tuple[object, object]]:
+    """Batches at which the engine's own reading of the schedule differs from schedule.json.
+
+    The scheduler reads it when it is built, which needs a model; its reader is called alone.
+    """
+    spec = parsed.speculative_config or {}
+    schedule = spec.get("num_speculative_tokens_per_batch_size")
+    if schedule is None:
+        return {}
+    dense = build_dynamic_sd_schedule_lookup(
+        schedule, parsed.max_num_seqs, spec["num_speculative_tokens"]
+    )
+    ranges = json.loads(Path("schedule.json").read_text())["batch_ranges"]
+    ours = {b: d for first, last, d in ranges for b in range(first, last + 1)}
+    return {
+        f"D at batch {b}": (d, dense[b])
+        for b, d in ours.items()
+        if b < len(dense) and d != dense[b]
+    }
+
+
 def judge(case: dict[str, Any], parser: FlexibleArgumentParser) -> dict[str, Any]:
     """accepted, refused (with the engine's words) or changed."""
     os.chdir(case["folder"])
+    adaptive = case["arm"].startswith("adaptive")
+    CUDAGraphMode.has_full_cudagraphs = always if adaptive else FULL_GRAPHS
     started = time.perf_counter()
     try:
         parsed = parser.parse_args([*case["argv"][2:], *WITHOUT_WEIGHTS])
         parsed.model = parsed.model_tag  # as `vllm serve` does
         settings = EngineArgs.from_cli_args(parsed).create_engine_config()
+        changed = schedule_kept(parsed)
     except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the engine says is the answer
         words = " ".join(str(error).split())
         mine = any(part in words for part in NOT_JUDGED)
         verdict = "not judged" if mine else "refused"
         return {"verdict": verdict, "says": f"{type(error).__name__}: {words}"[:600]}
-    changed = kept(parsed, settings)
+    changed |= kept(parsed, settings)
     seconds = round(time.perf_counter() - started, 2)
     if changed:
         return {"verdict": "changed", "says": json.dumps(changed, default=str), "seconds": seconds}
