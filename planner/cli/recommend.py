@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from planner.emit.records import Emission, Emitter
     from planner.report.comparison import Answer
+    from planner.report.prices import Prices
     from planner.search.question import Question
 
 SEVERAL = frozenset({"model", "gpu"})
@@ -41,6 +42,7 @@ class Wanted(NamedTuple):
     force: bool
     build: bool
     all_evaluations: Path | None
+    prices: Prices | None = None
 
 
 def _run(
@@ -63,20 +65,32 @@ def _run(
             "--all-evaluations", metavar="FILE.csv", help="Write every evaluated candidate."
         ),
     ] = None,
+    prices: Annotated[
+        Path | None,
+        typer.Option("--prices", metavar="FILE.yaml", help="Price per hour of each card."),
+    ] = None,
 ) -> None:
     """Does speculation pay here, with which drafter and draft length?"""
     questions = _questions(asked)
-    wanted = Wanted(as_json, out, force, build, all_evaluations)
+    wanted = Wanted(as_json, out, force, build, all_evaluations, _prices(prices))
     if html is not None:
         raise InputError(f"--html {html}: HTML reports are not built yet; use --json or --out DIR")
     _check_outputs(wanted, len(questions))
     if len(questions) > 1:
-        _compare(questions, as_json=as_json)
+        _compare(questions, wanted)
     else:
         _answer(questions[0], wanted)
 
 
 command = with_question_options(_run, several=SEVERAL)
+
+
+def _prices(path: Path | None) -> Prices | None:
+    if path is None:
+        return None
+    from planner.report.prices import read_prices  # noqa: PLC0415  # few ask for it
+
+    return read_prices(path)
 
 
 def _questions(asked: Mapping[str, object]) -> list[Question]:
@@ -128,7 +142,7 @@ def _answer(question: Question, wanted: Wanted) -> None:
     if wanted.as_json:
         print(plan_json(plan))
     else:
-        _print_page(plan, emission.notes if emission else (), wanted.out)
+        _print_page(plan, emission.notes if emission else (), wanted)
     if wanted.build and wanted.out is not None:
         _build(wanted.out / "plan.json")
 
@@ -170,14 +184,14 @@ def plan_json(plan: Plan) -> str:
     return plan.model_dump_json(indent=1)
 
 
-def _print_page(plan: Plan, notes: Sequence[str], out: Path | None) -> None:
+def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted) -> None:
     from planner.report.page import page  # noqa: PLC0415  # --json does without rich
     from planner.report.screen import screen_text  # noqa: PLC0415
 
-    sys.stdout.write(screen_text(page(plan, notes=notes, folder=out)))
+    sys.stdout.write(screen_text(page(plan, notes=notes, folder=wanted.out, prices=wanted.prices)))
 
 
-def _compare(questions: Sequence[Question], *, as_json: bool) -> None:
+def _compare(questions: Sequence[Question], wanted: Wanted) -> None:
     """One line, or one JSON object, for each question; fails only when none has an answer."""
     from planner.report.comparison import Answer, comparison  # noqa: PLC0415
     from planner.report.screen import screen_text  # noqa: PLC0415
@@ -192,10 +206,10 @@ def _compare(questions: Sequence[Question], *, as_json: bool) -> None:
         answers.append(Answer(question.model, question.gpu, plan, error))
     if len(failures) == len(questions):
         raise failures[0]
-    if as_json:
+    if wanted.as_json:
         print(json.dumps([_as_json(answer) for answer in answers], indent=2))
     else:
-        sys.stdout.write(screen_text(comparison(answers)))
+        sys.stdout.write(screen_text(comparison(answers, wanted.prices)))
 
 
 def _as_json(answer: Answer) -> object:

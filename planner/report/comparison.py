@@ -8,6 +8,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.plain import plain
+from planner.report.prices import Prices, tokens_per_joule
 from planner.report.verdict import verdict_word
 from planner.report.wording import family_title, interval, rate, ratio, tokens, traffic
 from planner.search.records import Plan
@@ -26,7 +27,7 @@ class Answer(NamedTuple):
     """Why it has none."""
 
 
-def comparison(answers: Sequence[Answer]) -> list[RenderableType]:
+def comparison(answers: Sequence[Answer], prices: Prices | None = None) -> list[RenderableType]:
     """The table, and below it why any question has no answer."""
     models, gpus = {one.model for one in answers}, {one.gpu for one in answers}
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
@@ -36,7 +37,8 @@ def comparison(answers: Sequence[Answer]) -> list[RenderableType]:
         table.add_column("gpu", overflow="fold")
     table.add_column("verdict", no_wrap=True)
     table.add_column("drafter", no_wrap=True)
-    for name in ("speedup", "80 %", "even", "tok/s"):
+    cost = (f"{prices.currency}/M",) if prices else ()
+    for name in ("speedup", "80 %", "even", "tok/s", "tok/J", *cost):
         table.add_column(name, justify="right", no_wrap=True)
     for one in answers:
         asked = [
@@ -44,14 +46,19 @@ def comparison(answers: Sequence[Answer]) -> list[RenderableType]:
             for name, differs in ((one.model, len(models) > 1), (one.gpu, len(gpus) > 1))
             if differs
         ]
-        table.add_row(*asked, *_cells(one.plan))
-    return [Text(_shared(answers)), table, Text(_LEGEND), *_failures(answers)]
+        table.add_row(*asked, *_cells(one.plan, prices))
+    legend = _LEGEND + (_COST.format(prices.currency) if prices else "")
+    return [Text(_shared(answers)), table, Text(legend), *_failures(answers)]
 
 
-_LEGEND = "even: tokens per round above which it pays; tok/s: over the batch, with the choice."
+_LEGEND = (
+    "even: tokens per round above which it pays; tok/s: over the batch, with the choice; tok/J: "
+    "of the cards at their power cap or board power, of which they may draw less."
+)
+_COST = " {0}/M: {0} for a million tokens by the price file, at that rate all the time."
 
 
-def _cells(plan: Plan | None) -> list[str]:
+def _cells(plan: Plan | None, prices: Prices | None) -> list[str]:
     if plan is None:
         return ["no answer"]
     shown = plan.best_drafted or plan.best
@@ -62,7 +69,13 @@ def _cells(plan: Plan | None) -> list[str]:
         interval(shown),
         ratio(plan.break_even_tokens_per_round),
         rate(plan.best.spec_tok_s),
+        _figure(tokens_per_joule(plan)),
+        *([_figure(prices.per_million_tokens(plan))] if prices else []),
     ]
+
+
+def _figure(value: float | None) -> str:
+    return "-" if value is None else f"{value:.3g}"
 
 
 def _shared(answers: Sequence[Answer]) -> str:

@@ -15,6 +15,7 @@ from planner.report.command_line import shell_lines
 from planner.report.load import load_lines
 from planner.report.memory import bar, legend
 from planner.report.plain import plain
+from planner.report.prices import Prices
 from planner.report.verdict import verdict_line
 from planner.report.wording import (
     cards,
@@ -41,7 +42,11 @@ _VERDICT_STYLES = {"helps": "bold green", "neutral": "bold yellow", "hurts": "bo
 
 
 def page(
-    plan: Plan, *, notes: Sequence[str] = (), folder: Path | None = None
+    plan: Plan,
+    *,
+    notes: Sequence[str] = (),
+    folder: Path | None = None,
+    prices: Prices | None = None,
 ) -> list[RenderableType]:
     """Everything the page shows, top to bottom.
 
@@ -49,11 +54,12 @@ def page(
         plan: The answer.
         notes: What the engine's files need first: downloads, conversions.
         folder: Where the plan's files were written.
+        prices: Of cards, where a file of them was given.
     """
     capacity = gib(plan.best.ledger.capacity_mib)
     sections = [
         _verdict(plan),
-        _section("Choice", _choice(plan)),
+        _section("Choice", [*_choice(plan), *_cost(plan, prices)]),
         _section("Load", load_lines(plan)),
         _section("Draft length by batch and context", _d_tables(plan.d_table)),
         _section(f"Memory of the fullest GPU, {capacity} GiB usable", _memory(plan.best)),
@@ -123,6 +129,16 @@ def _choice(plan: Plan) -> list[RenderableType]:
         pairs.append(("Best drafter", _named(drafted)))
     pairs += _figures(drafted)
     return _rows(pairs)
+
+
+def _cost(plan: Plan, prices: Prices | None) -> list[RenderableType]:
+    """Price of a million tokens, where a price file was given."""
+    if prices is None:
+        return []
+    price = prices.per_million_tokens(plan)
+    if price is None:
+        return [Text(f"Cost: the price file has no {plain(plan.inputs.gpu_name)}")]
+    return [Text(f"Cost: {price:.3g} {plain(prices.currency)} for a million tokens at that rate")]
 
 
 def _figures(drafted: Evaluation) -> list[tuple[str, str]]:

@@ -21,6 +21,11 @@ DEFAULT_VERSIONS = {
 """Engine versions whose kernel rules and config rules were read."""
 
 
+def _power(d: Deployment) -> float | None:
+    limits = [w for w in (d.power_limit_w, d.device.tdp_w) if w]
+    return min(limits, default=None)
+
+
 def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
     """The question as it was answered: `d` is the deployment of the choice."""
     q = s.question
@@ -38,6 +43,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         gpu=d.device.id,
         gpu_name=d.device.name,
         gpu_memory_mib=d.device.vram_mib,
+        power_w=_power(d),
         num_gpus=d.num_gpus,
         host=s.machine.host.name if s.machine.host else None,
         engine=d.engine,

@@ -149,6 +149,8 @@ class PlanInputs(_Record):
     gpu_name: str
     gpu_memory_mib: float | None = None
     """Memory of one GPU as planned with: the driver's or the stated size before the profile's."""
+    power_w: float | None = None
+    """Power cap of one GPU, else its board power; None where neither is known."""
     num_gpus: Annotated[int, Field(ge=1)]
     host: str | None
     engine: str

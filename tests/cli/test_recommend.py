@@ -104,6 +104,7 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         "--html",
         "--build",
         "--all-evaluations",
+        "--prices",
         "--help",
     }
     assert max(map(len, lines)) <= 80
