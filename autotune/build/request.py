@@ -12,10 +12,14 @@ from planner.errors import InputError, NoFeasiblePlan
 from planner.search.records import Evaluation, Plan
 from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
-from spec_kernels.verify_attention.spec import Dtype, VerifySpec
+from spec_kernels.verify_attention.spec import Dtype, KvDtype, VerifySpec
 
-KV_DTYPES: dict[str, Dtype] = {"bf16": "bf16", "fp16": "fp16"}
-"""KV cache type of a plan -> type of queries and cache in the kernel."""
+KV_DTYPES: dict[str, tuple[Dtype, KvDtype]] = {
+    "bf16": ("bf16", "same"),
+    "fp16": ("fp16", "same"),
+    "fp8": ("bf16", "fp8_e4m3"),
+}
+"""KV cache type of a plan -> types of queries and of the cache in the kernel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +134,6 @@ def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
         raise UnsupportedShape(
             f"KV cache type {kv_dtype}; built are {', '.join(KV_DTYPES)}: give --kv-dtype"
         )
-    return VerifySpec(
-        shape.head_dim, page_size, KV_DTYPES[kv_dtype], window=shape.window is not None
-    )
+    dtype, cached = KV_DTYPES[kv_dtype]
+    window = shape.window is not None
+    return VerifySpec(shape.head_dim, page_size, dtype, cached, window=window)

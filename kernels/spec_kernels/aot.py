@@ -144,19 +144,22 @@ def constants(job: Job) -> dict[str, int | bool]:
     """Compile-time constants of a job's kernel."""
     if job.kernel == "merge":
         return merge_constants(job.spec)
-    return attend_constants(job.spec, job.config)
+    return attend_constants(job.spec, job.config, job.capability)
 
 
 def signature(job: Job, names: tuple[str, ...]) -> dict[str, str]:
     """Types of a kernel's arguments, by name, as Triton spells them."""
     element = {"bf16": "*bf16", "fp16": "*fp16", "fp32": "*fp32"}[job.spec.dtype]
+    cached = "*u8" if job.spec.kv_dtype == "fp8_e4m3" else element
     pointers = {
-        "q_ptr": element, "k_ptr": element, "v_ptr": element,
+        "q_ptr": element, "k_ptr": cached, "v_ptr": cached,
         "out_ptr": "*fp32" if job.split and job.kernel == "attend" else element,
         "lse_ptr": "*fp32", "part_ptr": "*fp32", "part_lse_ptr": "*fp32",
         "sinks_ptr": "*fp32",
         "q_start_ptr": "*i32", "kv_len_ptr": "*i32", "page_table_ptr": "*i32",
         "tree_ptr": "*i32",
+        "k_scale_ptr": "*fp32",
+        "v_scale_ptr": "*fp32",
     }  # fmt: skip
     fixed = constants(job)
     wide = _MERGE_I64 if job.kernel == "merge" else _ATTEND_I64

@@ -37,6 +37,10 @@ class Shape(_Record):
     page_size: int
     """Tokens of one page of the KV cache."""
     dtype: Literal["bf16", "fp16"]
+    kv_dtype: Literal["same", "fp8_e4m3"] = "same"
+    """Of the KV cache: as the queries, or float8 with a scale."""
+    kv_scales: Literal["head", "token"] = "head"
+    """Granularity of the scales of a float8 cache."""
     mask: Literal["causal", "block", "tree"] = "causal"
     """What a token of the block sees of the block."""
     window: bool = False

@@ -29,6 +29,21 @@ def low_bits(count):
 
 
 @triton.jit
+def from_e4m3(byte, DTYPE: tl.constexpr, HARDWARE: tl.constexpr):
+    """The numbers that bytes of float8 e4m3 stand for, exactly.
+
+    Where no instruction converts them, the seven bits of exponent and mantissa are put where
+    float16 has its own, which is 2^8 too small for the difference of the exponents' bias.
+    """
+    if HARDWARE:
+        return byte.to(tl.float8e4nv, bitcast=True).to(DTYPE)
+    wide = byte.to(tl.uint16)
+    half = (((wide & 0x80) << 8) | ((wide & 0x7F) << 7)).to(tl.float16, bitcast=True) * 256.0
+    half = tl.where((wide & 0x7F) == 0x7F, float("nan"), half)
+    return half.to(DTYPE)
+
+
+@triton.jit
 def attend(
     q_ptr,
     k_ptr,
@@ -39,6 +54,8 @@ def attend(
     kv_len_ptr,
     page_table_ptr,
     tree_ptr,
+    k_scale_ptr,
+    v_scale_ptr,
     scale,
     group,
     num_splits,
@@ -59,6 +76,9 @@ def attend(
     lse_stride_t,
     page_table_stride_b,
     tree_stride_t,
+    scale_stride_p,
+    scale_stride_s,
+    scale_stride_h,
     HEAD_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
     PAGE_SIZE: tl.constexpr,
@@ -68,6 +88,9 @@ def attend(
     TREE: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
+    FP8: tl.constexpr,
+    FP8_HARDWARE: tl.constexpr,
+    TOKEN_SCALES: tl.constexpr,
     UPCAST: tl.constexpr,
 ):
     """Attention of one tile of query rows over one split of one sequence's KV cache.
@@ -130,6 +153,8 @@ def attend(
     top_M = tl.full([BLOCK_M], float("-inf"), tl.float32)
     sum_M = tl.zeros([BLOCK_M], tl.float32)
     acc_MD = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
+    if FP8 and not TOKEN_SCALES:
+        scale = scale * tl.load(k_scale_ptr + kv_head * scale_stride_h)
     unit = scale
     if SOFTCAP:
         unit = 1.0
@@ -150,11 +175,17 @@ def attend(
         k_DN = tl.load(
             k_head + k_offset_N[None, :] + offs_D[:, None],
             mask=inside_N[None, :] & real_D[:, None],
-            other=0.0,
+            other=0,
         )
+        if FP8:
+            k_DN = from_e4m3(k_DN, q_ptr.dtype.element_ty, FP8_HARDWARE)
         if UPCAST:
             k_DN = k_DN.to(tl.float32)
         score_MN = tl.dot(q_MD, k_DN, input_precision="ieee")
+        scale_offset_N = page_N * scale_stride_p + slot_N * scale_stride_s
+        scale_offset_N += kv_head * scale_stride_h
+        if TOKEN_SCALES:
+            score_MN *= tl.load(k_scale_ptr + scale_offset_N, mask=inside_N, other=0.0)[None, :]
         if SOFTCAP:
             # cap * tanh(x / cap) through the exponential, which has no intrinsic of its own.
             doubled_MN = score_MN * (2.0 * LOG2_E * scale / softcap)
@@ -187,8 +218,12 @@ def attend(
         v_ND = tl.load(
             v_head + v_offset_N[:, None] + offs_D[None, :],
             mask=inside_N[:, None] & real_D[None, :],
-            other=0.0,
+            other=0,
         )
+        if FP8:
+            v_ND = from_e4m3(v_ND, q_ptr.dtype.element_ty, FP8_HARDWARE)
+        if TOKEN_SCALES:
+            p_MN *= tl.load(v_scale_ptr + scale_offset_N, mask=inside_N, other=0.0)[None, :]
         p_MN = p_MN.to(v_ND.dtype)
         if UPCAST:
             p_MN = p_MN.to(tl.float32)
@@ -203,6 +238,8 @@ def attend(
     if num_splits > 1 and begin >= end:
         return
     acc_MD = acc_MD / safe_M[:, None]
+    if FP8 and not TOKEN_SCALES:
+        acc_MD *= tl.load(v_scale_ptr + kv_head * scale_stride_h)
     out_offset_M = (q_start + token_M).to(tl.int64) * out_stride_t + head_M * out_stride_h
     tl.store(
         out_ptr + split.to(tl.int64) * out_stride_x + out_offset_M[:, None] + offs_D[None, :],

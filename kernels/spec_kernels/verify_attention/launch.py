@@ -29,6 +29,7 @@ from spec_kernels.verify_attention.tensors import (
     QueryBlock,
     checked_output,
     checked_spec,
+    scale_tensors,
 )
 
 
@@ -120,7 +121,7 @@ class JustInTime:
         upcast = spec.dtype == "bf16" and interpreted()
         attend[tuple(grid)](
             *arguments,
-            **attend_constants(spec, config, upcast=upcast),
+            **attend_constants(spec, config, _device(arguments[0])[0], upcast=upcast),
             num_warps=config.num_warps,
             num_stages=config.num_stages,
         )
@@ -198,15 +199,20 @@ class Call:
         scale = q.shape[2] ** -0.5 if self.options.scale is None else self.options.scale
         none = self.queries.q_start_B
         tree = none if self.options.tree_TW is None else self.options.tree_TW
+        k_scale = v_scale = lse
+        scale_strides = (0, 0, 0)
+        if self.spec.kv_dtype == "fp8_e4m3":
+            k, v = k.view(torch.uint8), v.view(torch.uint8)
+            k_scale, v_scale, scale_strides = scale_tensors(self.cache)
         split_strides = [out.stride(0), lse.stride(0)] if out.dim() == 4 else [0, 0]
         arguments = [
             q, k, v, out, lse,
             self.queries.q_start_B, self.cache.kv_len_B, self.cache.page_table_BP,
-            tree, scale, group, num_splits, self.options.window or 0,
+            tree, k_scale, v_scale, scale, group, num_splits, self.options.window or 0,
             self.options.softcap or 0.0,
             *q.stride()[:2], *k.stride()[:3], *v.stride()[:3],
             split_strides[0], out.stride(-3), out.stride(-2), split_strides[1], lse.stride(-2),
-            self.cache.page_table_BP.stride(0), tree.stride(0),
+            self.cache.page_table_BP.stride(0), tree.stride(0), *scale_strides,
         ]  # fmt: skip
         return (tiles * num_splits, k.shape[2], self.cache.kv_len_B.numel()), arguments
 

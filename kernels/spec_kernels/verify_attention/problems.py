@@ -29,6 +29,8 @@ class Problem:
     head_dim: int = 64
     page_size: int = 16
     dtype: torch.dtype = torch.float16
+    kv_scales: str = ""
+    """`one`, `head` or `token` for a float8 cache with such scales; empty for the queries' type."""
     options: Options = PLAIN
     padding: int = 2
     """Tokens after the last sequence's, as a CUDA graph of a larger batch would bring."""
@@ -52,7 +54,13 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
     pages = [-(-kv_len // page_size) for _, kv_len in problem.seqs]
     total = sum(pages) + 3
     shape = (total, page_size, problem.kv_heads, problem.head_dim)
-    k, v = (torch.full(shape, POISON, dtype=dtype) for _ in range(2))
+    stored = torch.float8_e4m3fn if problem.kv_scales else dtype
+    k, v = (torch.full(shape, POISON).to(stored) for _ in range(2))
+    scales: list[torch.Tensor | None] = [None, None]
+    if problem.kv_scales:
+        kinds = {"one": (1,), "head": shape[2:3], "token": shape[:3]}
+        kind = kinds[problem.kv_scales]
+        scales = [torch.rand(kind, generator=draw) + 0.5 for _ in range(2)]
     order = torch.randperm(total, generator=draw)
     table = torch.full((len(pages), max(pages) + 1), 2**30, dtype=torch.int32)
     used = 0
@@ -61,9 +69,9 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
         used += pages[seq]
         table[seq, : pages[seq]] = mine.int()
         for cache in (k, v):
-            dense = torch.randn((kv_len, *shape[2:]), generator=draw).to(dtype)
+            dense = torch.randn((kv_len, *shape[2:]), generator=draw).to(stored)
             place = torch.arange(kv_len)
-            cache[mine[place // page_size], place % page_size] = dense
+            bits(cache)[mine[place // page_size], place % page_size] = bits(dense)
     heads = problem.group * problem.kv_heads
     q = torch.full((problem.tokens + problem.padding, heads, problem.head_dim), POISON, dtype=dtype)
     q[: problem.tokens] = torch.randn((problem.tokens, heads, problem.head_dim), generator=draw).to(
@@ -74,7 +82,12 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
         starts.append(starts[-1] + q_len)
     lens = torch.tensor([kv_len for _, kv_len in problem.seqs], dtype=torch.int32)
     queries = QueryBlock(q, torch.tensor(starts, dtype=torch.int32), problem.max_q_len)
-    return queries, PagedCache(k, v, table, lens)
+    return queries, PagedCache(k, v, table, lens, *scales)
+
+
+def bits(tensor: torch.Tensor) -> torch.Tensor:
+    """The tensor in a type that torch can index: float8 as bytes."""
+    return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
 
 
 def poisoned(queries: QueryBlock) -> Attended:

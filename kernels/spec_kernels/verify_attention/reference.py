@@ -10,7 +10,14 @@ import math
 
 import torch
 
-from spec_kernels.verify_attention.tensors import PLAIN, Attended, Options, PagedCache, QueryBlock
+from spec_kernels.verify_attention.tensors import (
+    FP8_DTYPES,
+    PLAIN,
+    Attended,
+    Options,
+    PagedCache,
+    QueryBlock,
+)
 
 
 def reference(
@@ -32,8 +39,13 @@ def reference(
     lse = torch.full(q.shape[:2], -math.inf, dtype=dtype, device=q.device)
     starts = queries.q_start_B.tolist()
     for seq, kv_len in enumerate(cache.kv_len_B.tolist()):
-        k_NHD = gathered(cache.k_PSHD, cache.page_table_BP[seq], kv_len).to(dtype)
-        v_NHD = gathered(cache.v_PSHD, cache.page_table_BP[seq], kv_len).to(dtype)
+        k_NHD, v_NHD = (
+            gathered(numbers(pages, scale), cache.page_table_BP[seq], kv_len).to(dtype)
+            for pages, scale in (
+                (cache.k_PSHD, cache.k_scale),
+                (cache.v_PSHD, cache.v_scale),
+            )
+        )
         group = num_heads // k_NHD.shape[1]
         begin, end = starts[seq], starts[seq + 1]
         for token in range(begin, end):
@@ -59,6 +71,14 @@ def gathered(pages_PSHD: torch.Tensor, page_table_P: torch.Tensor, kv_len: int) 
     page_size = pages_PSHD.shape[1]
     used = page_table_P[: -(-kv_len // page_size)].long()
     return pages_PSHD[used].flatten(0, 1)[:kv_len]
+
+
+def numbers(pages_PSHD: torch.Tensor, scale: torch.Tensor | None) -> torch.Tensor:
+    """What the cache stands for: itself, or float8 numbers times their scale, in float64."""
+    if pages_PSHD.dtype not in FP8_DTYPES:
+        return pages_PSHD
+    plain = pages_PSHD.view(torch.float8_e4m3fn).double()
+    return plain if scale is None else plain * scale.double().unsqueeze(-1)
 
 
 def visible(kv_len: int, block: tuple[int, int, int], options: Options) -> torch.Tensor:

@@ -11,6 +11,12 @@ from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
 
 Dtype = Literal["bf16", "fp16", "fp32"]
+KvDtype = Literal["same", "fp8_e4m3"]
+"""Of the KV cache: as the queries, or float8 with a scale."""
+Scales = Literal["head", "token"]
+"""head: one for all tokens of a KV head (or for everything); token: one for each token and head."""
+FP8_CAPABILITY = 89
+"""From here on an instruction converts float8; before, the kernel does so with integers."""
 Mask = Literal["causal", "block", "tree"]
 """causal: earlier tokens and itself; block: all of it, as block drafters attend; tree: what a row
 of bits says."""
@@ -31,7 +37,10 @@ class VerifySpec:
     page_size: int
     """Tokens of one page of the KV cache."""
     dtype: Dtype = "bf16"
-    """Of queries, output and KV cache; fp32 is for checking, it is never built."""
+    """Of queries and output; fp32 is for checking, it is never built."""
+    kv_dtype: KvDtype = "same"
+    kv_scales: Scales = "head"
+    """Granularity of the scales of a float8 cache."""
     mask: Mask = "causal"
     """What a token of the block sees of the block; of the prefix it sees all."""
     window: bool = False
@@ -58,12 +67,14 @@ class VerifySpec:
     @property
     def element_bytes(self) -> int:
         """Of one element of the KV cache."""
-        return ELEMENT_BYTES[self.dtype]
+        return 1 if self.kv_dtype == "fp8_e4m3" else ELEMENT_BYTES[self.dtype]
 
     @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
         flags = {
+            self.kv_dtype: self.kv_dtype != "same",
+            f"{self.kv_scales}scales": self.kv_scales != "head",
             self.mask: self.mask != "causal",
             "window": self.window,
             "softcap": self.softcap,
@@ -150,7 +161,7 @@ MERGE_BLOCK = 16
 
 
 def attend_constants(
-    spec: VerifySpec, config: TileConfig, *, upcast: bool = False
+    spec: VerifySpec, config: TileConfig, capability: int, *, upcast: bool = False
 ) -> dict[str, int | bool]:
     """Compile-time constants of the attention kernel.
 
@@ -166,6 +177,9 @@ def attend_constants(
         "TREE": spec.mask == "tree",
         "WINDOW": spec.window,
         "SOFTCAP": spec.softcap,
+        "FP8": spec.kv_dtype == "fp8_e4m3",
+        "FP8_HARDWARE": capability >= FP8_CAPABILITY,
+        "TOKEN_SCALES": spec.kv_scales == "token",
         "UPCAST": upcast,
     }
 

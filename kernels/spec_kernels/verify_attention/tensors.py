@@ -7,13 +7,17 @@ from dataclasses import dataclass
 import torch
 
 from spec_kernels.errors import BadTensor
-from spec_kernels.verify_attention.spec import Dtype, Mask, VerifySpec
+from spec_kernels.verify_attention.spec import Dtype, Mask, Scales, VerifySpec
 
 DTYPES: dict[torch.dtype, Dtype] = {
     torch.bfloat16: "bf16",
     torch.float16: "fp16",
     torch.float32: "fp32",
 }
+
+
+FP8_DTYPES = (torch.uint8, torch.float8_e4m3fn)
+"""Both are read as bytes of float8 e4m3."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,6 +43,11 @@ class PagedCache:
     """[sequences, pages of the longest] int32; entries past a sequence's length are not read."""
     kv_len_B: torch.Tensor
     """[sequences] int32: tokens in the cache, those of the query block included."""
+    k_scale: torch.Tensor | None = None
+    """Of a float8 cache, float32: [1], [KV heads] or [pages, tokens of a page, KV heads]; a key
+    is its byte's number times its scale. Must be above 0. None is 1 everywhere."""
+    v_scale: torch.Tensor | None = None
+    """The same for values; of the same shape."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +93,9 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
     _check_axes(queries, cache)
     if q.dtype not in DTYPES:
         raise BadTensor(f"queries are {q.dtype}; supported: {', '.join(map(str, DTYPES))}")
+    fp8 = k.dtype in FP8_DTYPES
     for name, tensor in (("k", k), ("v", v)):
-        if tensor.dtype != q.dtype:
+        if tensor.dtype != (k.dtype if fp8 else q.dtype):
             raise BadTensor(f"{name} is {tensor.dtype} and the queries are {q.dtype}; convert one")
     num_heads, kv_heads = q.shape[1], k.shape[2]
     if kv_heads == 0 or num_heads % kv_heads:
@@ -101,6 +111,8 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         head_dim=q.shape[2],
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
+        kv_dtype="fp8_e4m3" if fp8 else "same",
+        kv_scales=_scales(cache, fp8=fp8),
         mask=_mask(queries, options),
         window=options.window is not None,
         softcap=options.softcap is not None,
@@ -126,6 +138,42 @@ def _mask(queries: QueryBlock, options: Options) -> Mask:
             "the kernel applies windows to the prefix only: shorten the tree"
         )
     return "tree"
+
+
+def _scales(cache: PagedCache, *, fp8: bool) -> Scales:
+    given = {"k_scale": cache.k_scale, "v_scale": cache.v_scale}
+    present = {name: one for name, one in given.items() if one is not None}
+    if not present:
+        return "head"
+    k = cache.k_PSHD
+    if not fp8:
+        raise BadTensor(f"{next(iter(present))} is given for a {k.dtype} cache; only float8 has it")
+    allowed = [(1,), (k.shape[2],), tuple(k.shape[:3])]
+    shapes = {tuple(one.shape) for one in present.values()}
+    if len(present) != 2 or len(shapes) != 1 or not shapes <= set(allowed):
+        raise BadTensor(
+            f"k_scale and v_scale have shapes {', '.join(map(str, sorted(shapes)))}; both must "
+            f"be given with one of {', '.join(map(str, allowed))}"
+        )
+    strides = {one.stride() for one in present.values()}
+    for name, one in present.items():
+        if one.dtype != torch.float32 or one.device != k.device or len(strides) != 1:
+            raise BadTensor(
+                f"{name} is {one.dtype} on {one.device} with strides {one.stride()}; both must "
+                f"be torch.float32 on {k.device} with equal strides"
+            )
+    return "token" if len(next(iter(shapes))) == 3 else "head"
+
+
+def scale_tensors(cache: PagedCache) -> tuple[torch.Tensor, torch.Tensor, tuple[int, int, int]]:
+    """Scales of keys and values, and their strides by page, slot and head."""
+    if cache.k_scale is None or cache.v_scale is None:
+        one = torch.ones(1, dtype=torch.float32, device=cache.k_PSHD.device)
+        return one, one, (0, 0, 0)
+    if cache.k_scale.dim() == 3:
+        return cache.k_scale, cache.v_scale, cache.k_scale.stride()
+    step = cache.k_scale.stride(0) if cache.k_scale.numel() > 1 else 0
+    return cache.k_scale, cache.v_scale, (0, 0, step)
 
 
 def _check_sinks(queries: QueryBlock, sinks_H: torch.Tensor | None) -> None:
