@@ -84,7 +84,8 @@ def compile_job(job: Job) -> Compiled:
     """
     arch_limits(job.capability)
     os.environ["TRITON_DEFAULT_FP_FUSION"] = FP_FUSION
-    for limit in REGISTER_LIMITS:
+    most = 65536 // (32 * job.config.num_warps)
+    for limit in (one for one in REGISTER_LIMITS if one is None or one <= most):
         compiled = _compiled(job, limit)
         if not compiled.resources.stack_bytes:
             break

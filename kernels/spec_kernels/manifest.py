@@ -43,6 +43,8 @@ class Shape(_Record):
     """Granularity of the scales of a float8 cache."""
     mask: Literal["causal", "block", "tree"] = "causal"
     """What a token of the block sees of the block."""
+    tree_words: int = 0
+    """Words of 32 bits in a row of the tree mask."""
     window: bool = False
     """Whether a row sees a limited number of tokens."""
     softcap: bool = False

@@ -38,7 +38,7 @@ def tree_of(parents: list[list[int]], padding: int = 2) -> torch.Tensor:
             seen.append({j} | (seen[parent] if parent >= 0 else set()))
         rows += [[j in one for j in range(longest)] for one in seen]
     rows += [[True] * longest] * padding
-    return packed(rows, -(-longest // 32))
+    return packed(rows, next(words for words in (1, 2, 4) if 32 * words >= longest))
 
 
 TWO = [[-1, 0, 0, 1, 1, 2], [-1, -1, 1]]
@@ -63,7 +63,7 @@ def test_a_chain_is_the_causal_order() -> None:
 
 
 def test_trees_of_more_than_one_word() -> None:
-    """70 tokens: three words, bit 31 among them."""
+    """70 tokens: three words of the class of four, bit 31 among them."""
     parents = [[-1, *((j - 1) // 2 for j in range(1, 70))]]
     options = Options(tree_TW=tree_of(parents), window=70)
     found = errors(Problem(((70, 90),), group=2, kv_heads=1, options=options), plan(32, 16, 2))

@@ -24,8 +24,31 @@ def set_bits(word):
 
 @triton.jit
 def low_bits(count):
-    """Word whose lowest `count` bits are set; all 32 from there on."""
-    return tl.where(count >= 32, -1, (1 << tl.minimum(count, 31)) - 1)
+    """Word whose lowest `count` bits are set: none below 1, all from 32 on."""
+    inside = tl.minimum(tl.maximum(count, 0), 31)
+    return tl.where(count >= 32, -1, (1 << inside) - 1)
+
+
+@triton.jit
+def depth_of(tree_M, real_M, q_len, WORDS: tl.constexpr):
+    """Ancestors of each row's token, itself not counted, from its bits."""
+    depth_M = tl.full(real_M.shape, -1, tl.int32)
+    for word in tl.static_range(WORDS):
+        bits_M = tl.load(tree_M + word, mask=real_M, other=0)
+        depth_M += set_bits(bits_M & low_bits(q_len - word * 32))
+    return depth_M
+
+
+@triton.jit
+def tree_allows(tree_M, real_M, j_N, WORDS: tl.constexpr):
+    """Which tokens of a step each row sees: all before the block, and those of its bits in it."""
+    seen_MN = real_M[:, None] & (j_N < 0)[None, :]
+    for word in tl.static_range(WORDS):
+        wanted_N = (j_N >= word * 32) & (j_N < word * 32 + 32)
+        bits_M = tl.load(tree_M + word, mask=real_M, other=0)
+        bit_MN = (bits_M[:, None] >> (j_N & 31)[None, :]) & 1
+        seen_MN |= wanted_N[None, :] & (bit_MN == 1)
+    return seen_MN
 
 
 @triton.jit
@@ -85,7 +108,7 @@ def attend(
     BLOCK_M: tl.constexpr,
     BLOCK_N: tl.constexpr,
     CAUSAL: tl.constexpr,
-    TREE: tl.constexpr,
+    TREE_WORDS: tl.constexpr,
     WINDOW: tl.constexpr,
     SOFTCAP: tl.constexpr,
     FP8: tl.constexpr,
@@ -119,12 +142,9 @@ def attend(
     head_M = kv_head * group + row_M % group
     place_M = prefix + token_M
     tree_M = tree_ptr + (q_start + token_M).to(tl.int64) * tree_stride_t
-    if TREE and WINDOW:
-        # Distance runs along the path to the root, so a row stands at its depth: its ancestors.
-        place_M = tl.full([BLOCK_M], -1, tl.int32) + prefix
-        for word in range(0, (q_len + 31) // 32):
-            bits_M = tl.load(tree_M + word, mask=real_M, other=0)
-            place_M += set_bits(bits_M & low_bits(q_len - word * 32))
+    if TREE_WORDS > 0 and WINDOW:
+        # Distance runs along the path to the root: a row stands as deep as it has ancestors.
+        place_M = depth_of(tree_M, real_M, q_len, TREE_WORDS) + prefix
     offs_D = tl.arange(0, BLOCK_D)
     offs_N = tl.arange(0, BLOCK_N)
     real_D = offs_D < HEAD_DIM
@@ -193,16 +213,8 @@ def attend(
         seen_MN = inside_N[None, :] & real_M[:, None]
         if CAUSAL:
             seen_MN &= n_N[None, :] <= place_M[:, None]
-        if TREE:
-            # Bit j of a row's words: whether it sees token j of the block.
-            j_N = n_N - prefix
-            word_MN = tl.load(
-                tree_M[:, None] + (j_N // 32)[None, :],
-                mask=seen_MN & (j_N >= 0)[None, :],
-                other=0,
-            )
-            bit_MN = (word_MN >> (j_N % 32)[None, :]) & 1
-            seen_MN &= (j_N < 0)[None, :] | (bit_MN == 1)
+        if TREE_WORDS > 0:
+            seen_MN &= tree_allows(tree_M, real_M, n_N - prefix, TREE_WORDS)
         if WINDOW:
             seen_MN &= n_N[None, :] > place_M[:, None] - window
         score_MN = tl.where(seen_MN, score_MN, float("-inf"))

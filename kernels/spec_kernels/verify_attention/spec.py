@@ -26,6 +26,8 @@ TILES = (16, 32, 64, 128)
 PAGE_SIZES = (1, 65536)
 """Smallest and largest page, tokens; anything between, powers of two or not."""
 MAX_SPLITS = 128
+TREE_WORDS = (0, 1, 2, 4)
+"""Words of 32 bits that a row of a tree mask may have; a few classes keep the builds few."""
 ELEMENT_BYTES = {"bf16": 2, "fp16": 2, "fp32": 4}
 
 
@@ -43,6 +45,8 @@ class VerifySpec:
     """Granularity of the scales of a float8 cache."""
     mask: Mask = "causal"
     """What a token of the block sees of the block; of the prefix it sees all."""
+    tree_words: int = 0
+    """Words of 32 bits in a row of the tree mask: 1, 2 or 4; 0 where there is none."""
     window: bool = False
     """Whether a row sees a limited number of tokens before it; how many is a run-time argument."""
     softcap: bool = False
@@ -58,6 +62,12 @@ class VerifySpec:
         if not PAGE_SIZES[0] <= self.page_size <= PAGE_SIZES[1]:
             raise UnsupportedShape(
                 f"page_size {self.page_size} is outside {PAGE_SIZES[0]}..{PAGE_SIZES[1]} tokens"
+            )
+        if (self.mask == "tree") != (self.tree_words > 0) or self.tree_words not in TREE_WORDS:
+            raise UnsupportedShape(
+                f"a tree mask takes {', '.join(map(str, TREE_WORDS[1:]))} words a row (up to "
+                f"{32 * TREE_WORDS[-1]} tokens) and no other mask any; got {self.tree_words} words "
+                f"and mask {self.mask}"
             )
         if self.dtype not in ELEMENT_BYTES:
             raise UnsupportedShape(
@@ -75,7 +85,7 @@ class VerifySpec:
         flags = {
             self.kv_dtype: self.kv_dtype != "same",
             f"{self.kv_scales}scales": self.kv_scales != "head",
-            self.mask: self.mask != "causal",
+            f"{self.mask}{self.tree_words or ''}": self.mask != "causal",
             "window": self.window,
             "softcap": self.softcap,
             "sinks": self.sinks,
@@ -107,10 +117,16 @@ def ladder(capability: int, spec: VerifySpec) -> tuple[int, ...]:
 
     A 128-row tile of 256 columns is clean only where the accumulator need not stay in the
     registers of mma.sync (wgmma, tcgen05): elsewhere it spills, and it passes the shared memory
-    that 8.6, 8.9 and 12.x offer. Rows beyond the last step take several tiles.
+    that 8.6, 8.9 and 12.x offer. A float8 cache takes a step in two forms, which costs a rung.
+    Rows beyond the last step take several tiles.
     """
     wide = arch_limits(capability).matrix_rows >= 64
-    top = 128 if spec.padded_head_dim <= (256 if wide else 128) else 64
+    columns = spec.padded_head_dim
+    if spec.kv_dtype == "fp8_e4m3":
+        by_integers = spec.kv_scales == "token" and capability < FP8_CAPABILITY
+        top = 128 if columns <= (64 if by_integers else 128) else 64 if columns <= 256 else 32
+    else:
+        top = 128 if columns <= (256 if wide else 128) else 64
     return tuple(tile for tile in TILES if tile <= top)
 
 
@@ -130,7 +146,10 @@ def default_config(capability: int, spec: VerifySpec, query_rows: int) -> TileCo
     block_m = tile_for(capability, spec, query_rows)
     wide = spec.padded_head_dim
     block_n = {64: 64, 128: 64, 256: 32, 512: 16}[wide]
-    warps = 8 if block_m == 128 or (block_m == 64 and wide > 128) else 4
+    if spec.kv_dtype == "fp8_e4m3":
+        # Conversion holds both forms of a step in registers.
+        block_n = max(16, block_n // 2)
+    warps = 8 if block_m * wide >= 128 * 128 or block_m == 128 else 4
     return TileConfig(block_m, block_n, num_warps=warps, num_stages=2)
 
 
@@ -174,7 +193,7 @@ def attend_constants(
         "BLOCK_M": config.block_m,
         "BLOCK_N": config.block_n,
         "CAUSAL": spec.mask == "causal",
-        "TREE": spec.mask == "tree",
+        "TREE_WORDS": spec.tree_words,
         "WINDOW": spec.window,
         "SOFTCAP": spec.softcap,
         "FP8": spec.kv_dtype == "fp8_e4m3",

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import torch
 
 from spec_kernels.errors import BadTensor
-from spec_kernels.verify_attention.spec import Dtype, Mask, Scales, VerifySpec
+from spec_kernels.verify_attention.spec import TREE_WORDS, Dtype, Mask, Scales, VerifySpec
 
 DTYPES: dict[torch.dtype, Dtype] = {
     torch.bfloat16: "bf16",
@@ -60,7 +60,8 @@ class Options:
     """Whether a token of the block sees only earlier ones; else it sees the whole block."""
     tree_TW: torch.Tensor | None = None
     """[tokens, words] int32: bit j % 32 of word j // 32 says whether a token sees token j of its
-    block; its own bit is set where it sees itself. Replaces the causal order of the block."""
+    block; its own bit is set where it sees itself. Replaces the causal order of the block. Words
+    for `max_q_len` tokens, rounded up to 1, 2 or 4."""
     window: int | None = None
     """Tokens that a row sees at most, itself included; None sees everything before it."""
     softcap: float | None = None
@@ -114,6 +115,7 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         kv_dtype="fp8_e4m3" if fp8 else "same",
         kv_scales=_scales(cache, fp8=fp8),
         mask=_mask(queries, options),
+        tree_words=_tree_words(queries, options),
         window=options.window is not None,
         softcap=options.softcap is not None,
         sinks=options.sinks_H is not None,
@@ -121,7 +123,7 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
 
 
 def _mask(queries: QueryBlock, options: Options) -> Mask:
-    tree, words = options.tree_TW, -(-queries.max_q_len // 32)
+    tree, words = options.tree_TW, _tree_words(queries, options)
     if tree is None:
         return "causal" if options.causal else "block"
     tokens, device = queries.q_THD.shape[0], queries.q_THD.device
@@ -138,6 +140,13 @@ def _mask(queries: QueryBlock, options: Options) -> Mask:
             "the kernel applies windows to the prefix only: shorten the tree"
         )
     return "tree"
+
+
+def _tree_words(queries: QueryBlock, options: Options) -> int:
+    if options.tree_TW is None:
+        return 0
+    needed = -(-queries.max_q_len // 32)
+    return next((words for words in TREE_WORDS if words >= needed), needed)
 
 
 def _scales(cache: PagedCache, *, fp8: bool) -> Scales:
