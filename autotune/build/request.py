@@ -118,7 +118,10 @@ def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerW
             continue
         spec = _spec(shape, chosen.kv_dtype, page_size)
         kv_heads = max(1, shape.num_kv_heads // chosen.tp)
-        work = LayerWork(group.name, shape.group_size, kv_heads, spec, shape.window)
+        group_size = shape.num_heads // shape.num_kv_heads
+        if spec.rope_dim:  # the latent is kept whole on every rank, which has its share of heads
+            group_size = max(1, group_size // chosen.tp)
+        work = LayerWork(group.name, group_size, kv_heads, spec, shape.window)
         found.setdefault((spec, work.group_size), work)
     if not found:
         raise UnsupportedShape("no layer of it has softmax attention")
@@ -126,9 +129,9 @@ def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerW
 
 
 def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
-    if shape.kind != "gqa":
+    if shape.kind not in {"gqa", "mla"}:
         raise UnsupportedShape(
-            f"its attention is {shape.kind}; the kernel computes grouped-query attention"
+            f"its attention is {shape.kind}; the kernel computes grouped-query and latent attention"
         )
     if kv_dtype not in KV_DTYPES:
         raise UnsupportedShape(
@@ -136,4 +139,5 @@ def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
         )
     dtype, cached = KV_DTYPES[kv_dtype]
     window = shape.window is not None
-    return VerifySpec(shape.head_dim, page_size, dtype, cached, window=window)
+    rope_dim = shape.head_dim - shape.v_head_dim
+    return VerifySpec(shape.v_head_dim, page_size, dtype, cached, rope_dim=rope_dim, window=window)

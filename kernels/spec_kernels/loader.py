@@ -106,7 +106,9 @@ class LoadedBuild:
         steps = -(-reach // chosen.tile.block_n)
         splits = choose_splits(programs * cache.kv_len_B.numel(), slots, steps)
         config = TileConfig(**chosen.tile.model_dump())
-        return LaunchPlan(config, splits, Workspace.empty(queries, splits), launcher=self)
+        return LaunchPlan(
+            config, splits, Workspace.empty(queries, spec.head_dim, splits), launcher=self
+        )
 
     def kernel_for(self, spec: VerifySpec, rows: int) -> Kernel:
         """The kernel whose tile takes these rows in one piece, or the tallest.

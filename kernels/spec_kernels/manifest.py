@@ -43,6 +43,8 @@ class Shape(_Record):
     """Granularity of the scales of a float8 cache."""
     mask: Literal["causal", "block", "tree"] = "causal"
     """What a token of the block sees of the block."""
+    rope_dim: int = 0
+    """Rotary numbers of a latent key beside its `head_dim` latent ones; 0 outside MLA."""
     tree_words: int = 0
     """Words of 32 bits in a row of the tree mask."""
     window: bool = False

@@ -10,6 +10,7 @@ from importlib.util import find_spec
 NEED_TORCH = [
     "test_build.py",
     "test_fp8.py",
+    "test_latent.py",
     "test_masks.py",
     "test_tensors.py",
     "test_tree.py",

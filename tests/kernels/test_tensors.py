@@ -65,7 +65,7 @@ def test_output_of_another_dtype() -> None:
 
 def test_workspace_of_fewer_splits() -> None:
     queries, cache = tensors(GOOD)
-    small = LaunchPlan(TileConfig(16, 16, 4, 2), 4, Workspace.empty(queries, 2))
+    small = LaunchPlan(TileConfig(16, 16, 4, 2), 4, Workspace.empty(queries, 64, 2))
     with pytest.raises(BadTensor, match="workspace holds"):
         verify_attention(queries, cache, plan=small)
     with pytest.raises(BadTensor, match="200 splits"):

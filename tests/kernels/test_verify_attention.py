@@ -121,7 +121,7 @@ def test_a_kept_workspace_serves_longer_contexts() -> None:
     queries, cache = tensors(Problem(((3, 90), (2, 80)), padding=0))
     lens = cache.kv_len_B.clone()
     cache.kv_len_B.copy_(torch.tensor([5, 4]))
-    frozen = LaunchPlan(TileConfig(16, 16, 4, 2), 4, Workspace.empty(queries, 4))
+    frozen = LaunchPlan(TileConfig(16, 16, 4, 2), 4, Workspace.empty(queries, 64, 4))
     verify_attention(queries, cache, plan=frozen)
     cache.kv_len_B.copy_(lens)
     got = verify_attention(queries, cache, plan=frozen)

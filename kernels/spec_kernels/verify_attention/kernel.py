@@ -103,6 +103,7 @@ def attend(
     scale_stride_s,
     scale_stride_h,
     HEAD_DIM: tl.constexpr,
+    ROPE_DIM: tl.constexpr,
     BLOCK_D: tl.constexpr,
     PAGE_SIZE: tl.constexpr,
     BLOCK_M: tl.constexpr,
@@ -155,6 +156,11 @@ def attend(
         mask=real_M[:, None] & real_D[None, :],
         other=0.0,
     )
+    if ROPE_DIM > 0:
+        offs_R = HEAD_DIM + tl.arange(0, ROPE_DIM)
+        q_MR = tl.load(
+            q_ptr + q_offset_M[:, None] + offs_R[None, :], mask=real_M[:, None], other=0.0
+        )
     if UPCAST:
         q_MD = q_MD.to(tl.float32)
 
@@ -202,6 +208,16 @@ def attend(
         if UPCAST:
             k_DN = k_DN.to(tl.float32)
         score_MN = tl.dot(q_MD, k_DN, input_precision="ieee")
+        if ROPE_DIM > 0:
+            k_RN = tl.load(
+                k_head + k_offset_N[None, :] + offs_R[:, None], mask=inside_N[None, :], other=0
+            )
+            if FP8:
+                k_RN = from_e4m3(k_RN, q_ptr.dtype.element_ty, FP8_HARDWARE)
+            if UPCAST:
+                k_RN = k_RN.to(tl.float32)
+                q_MR = q_MR.to(tl.float32)
+            score_MN = tl.dot(q_MR, k_RN, score_MN, input_precision="ieee")
         scale_offset_N = page_N * scale_stride_p + slot_N * scale_stride_s
         scale_offset_N += kv_head * scale_stride_h
         if TOKEN_SCALES:
@@ -226,17 +242,20 @@ def attend(
         sum_M = sum_M * fade_M + tl.sum(p_MN, 1)
         top_M = new_top_M
 
-        v_offset_N = page_N * v_stride_p + slot_N * v_stride_s
-        v_ND = tl.load(
-            v_head + v_offset_N[:, None] + offs_D[None, :],
-            mask=inside_N[:, None] & real_D[None, :],
-            other=0,
-        )
-        if FP8:
-            v_ND = from_e4m3(v_ND, q_ptr.dtype.element_ty, FP8_HARDWARE)
+        if ROPE_DIM > 0:
+            v_ND = tl.trans(k_DN)
+        else:
+            v_offset_N = page_N * v_stride_p + slot_N * v_stride_s
+            v_ND = tl.load(
+                v_head + v_offset_N[:, None] + offs_D[None, :],
+                mask=inside_N[:, None] & real_D[None, :],
+                other=0,
+            )
+            if FP8:
+                v_ND = from_e4m3(v_ND, q_ptr.dtype.element_ty, FP8_HARDWARE)
         if TOKEN_SCALES:
             p_MN *= tl.load(v_scale_ptr + scale_offset_N, mask=inside_N, other=0.0)[None, :]
-        p_MN = p_MN.to(v_ND.dtype)
+        p_MN = p_MN.to(q_ptr.dtype.element_ty)
         if UPCAST:
             p_MN = p_MN.to(tl.float32)
             v_ND = v_ND.to(tl.float32)

@@ -42,19 +42,19 @@ class Workspace:
     part_lse_XTH: torch.Tensor
 
     @classmethod
-    def empty(cls, queries: QueryBlock, num_splits: int) -> Workspace:
-        """Scratch for these queries, uninitialised."""
-        shape = (num_splits, *queries.q_THD.shape)
+    def empty(cls, queries: QueryBlock, head_dim: int, num_splits: int) -> Workspace:
+        """Scratch for results of these queries, uninitialised."""
+        shape = (num_splits, *queries.q_THD.shape[:2], head_dim)
         device = queries.q_THD.device
         return cls(
             torch.empty(shape, dtype=torch.float32, device=device),
             torch.empty(shape[:-1], dtype=torch.float32, device=device),
         )
 
-    def check(self, queries: QueryBlock, num_splits: int) -> None:
+    def check(self, queries: QueryBlock, head_dim: int, num_splits: int) -> None:
         """Raise `BadTensor` where it does not hold that many splits of these queries."""
-        have, need = self.part_XTHD, (num_splits, *queries.q_THD.shape)
-        if have.shape[0] < num_splits or have.shape[1:] != queries.q_THD.shape:
+        have, need = self.part_XTHD, (num_splits, *queries.q_THD.shape[:2], head_dim)
+        if have.shape[0] < num_splits or have.shape[1:] != need[1:]:
             raise BadTensor(f"workspace holds {tuple(have.shape)} and {need} are needed; plan anew")
 
 
@@ -88,7 +88,9 @@ def plan_launch(
     reach = min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
     kv_blocks = -(-reach // config.block_n)
     splits = choose_splits(programs, 2 * sm_count, kv_blocks)
-    return LaunchPlan(config, splits, Workspace.empty(queries, splits) if splits > 1 else None)
+    return LaunchPlan(
+        config, splits, Workspace.empty(queries, spec.head_dim, splits) if splits > 1 else None
+    )
 
 
 def _device(tensor: torch.Tensor) -> tuple[int, int]:
@@ -161,7 +163,7 @@ def verify_attention(
     if plan is None:
         reach = cache.page_table_BP.shape[1] * spec.page_size
         plan = plan_launch(queries, cache, max_kv_len=reach, options=options)
-    into = checked_output(queries, into)
+    into = checked_output(queries, spec.head_dim, into)
     if not 1 <= plan.num_splits <= MAX_SPLITS:
         raise BadTensor(f"{plan.num_splits} splits; from 1 to {MAX_SPLITS} are possible")
     if queries.q_THD.numel() == 0 or cache.kv_len_B.numel() == 0:
@@ -171,8 +173,8 @@ def verify_attention(
     if plan.num_splits == 1 and plan.launcher is None and not spec.sinks:
         runner.attend(spec, plan.config, *call.attend_launch(plan, into, 1))
         return into
-    space = plan.workspace or Workspace.empty(queries, plan.num_splits)
-    space.check(queries, plan.num_splits)
+    space = plan.workspace or Workspace.empty(queries, spec.head_dim, plan.num_splits)
+    space.check(queries, spec.head_dim, plan.num_splits)
     parts = Attended(space.part_XTHD, space.part_lse_XTH)
     runner.attend(spec, plan.config, *call.attend_launch(plan, parts, plan.num_splits))
     runner.merge(spec, *call.merge_launch(parts, into, plan.num_splits))

@@ -27,6 +27,8 @@ class Problem:
     group: int = 4
     kv_heads: int = 2
     head_dim: int = 64
+    rope_dim: int = 0
+    """Above 0 for latent attention: a key's columns beyond those of its value."""
     page_size: int = 16
     dtype: torch.dtype = torch.float16
     kv_scales: str = ""
@@ -53,7 +55,7 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
     dtype, page_size = problem.dtype, problem.page_size
     pages = [-(-kv_len // page_size) for _, kv_len in problem.seqs]
     total = sum(pages) + 3
-    shape = (total, page_size, problem.kv_heads, problem.head_dim)
+    shape = (total, page_size, problem.kv_heads, problem.head_dim + problem.rope_dim)
     stored = torch.float8_e4m3fn if problem.kv_scales else dtype
     k, v = (torch.full(shape, POISON).to(stored) for _ in range(2))
     scales: list[torch.Tensor | None] = [None, None]
@@ -73,15 +75,16 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
             place = torch.arange(kv_len)
             bits(cache)[mine[place // page_size], place % page_size] = bits(dense)
     heads = problem.group * problem.kv_heads
-    q = torch.full((problem.tokens + problem.padding, heads, problem.head_dim), POISON, dtype=dtype)
-    q[: problem.tokens] = torch.randn((problem.tokens, heads, problem.head_dim), generator=draw).to(
-        dtype
-    )
+    columns = problem.head_dim + problem.rope_dim
+    q = torch.full((problem.tokens + problem.padding, heads, columns), POISON, dtype=dtype)
+    q[: problem.tokens] = torch.randn((problem.tokens, heads, columns), generator=draw).to(dtype)
     starts = [0]
     for q_len, _ in problem.seqs:
         starts.append(starts[-1] + q_len)
     lens = torch.tensor([kv_len for _, kv_len in problem.seqs], dtype=torch.int32)
     queries = QueryBlock(q, torch.tensor(starts, dtype=torch.int32), problem.max_q_len)
+    if problem.rope_dim:
+        v, scales = k[..., : problem.head_dim], [scales[0], scales[0]]
     return queries, PagedCache(k, v, table, lens, *scales)
 
 
@@ -90,10 +93,11 @@ def bits(tensor: torch.Tensor) -> torch.Tensor:
     return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
 
 
-def poisoned(queries: QueryBlock) -> Attended:
+def poisoned(queries: QueryBlock, head_dim: int | None = None) -> Attended:
     """Outputs full of NaN, so that whatever is not written shows."""
     q = queries.q_THD
-    return Attended(torch.full_like(q, POISON), torch.full(q.shape[:2], POISON))
+    out = q.new_full((*q.shape[:2], head_dim or q.shape[2]), POISON)
+    return Attended(out, torch.full(q.shape[:2], POISON))
 
 
 def plan(block_m: int = 16, block_n: int = 16, splits: int = 1) -> LaunchPlan:
@@ -130,7 +134,7 @@ def errors(problem: Problem, launch: LaunchPlan | None = None) -> Errors:
         WrongAnswer: poison was read, a row was left out, or padding was written.
     """
     queries, cache = tensors(problem)
-    into = poisoned(queries)
+    into = poisoned(queries, problem.head_dim)
     verify_attention(queries, cache, options=problem.options, plan=launch or plan(), into=into)
     padding = (into.out_THD[problem.tokens :], into.lse_TH[problem.tokens :])
     if not all(bool(part.isnan().all()) for part in padding):

@@ -35,7 +35,7 @@ def reference(
     q = queries.q_THD
     num_heads, head_dim = q.shape[1], q.shape[2]
     scale = head_dim**-0.5 if options.scale is None else options.scale
-    out = torch.zeros(q.shape, dtype=dtype, device=q.device)
+    out = torch.zeros((*q.shape[:2], cache.v_PSHD.shape[3]), dtype=dtype, device=q.device)
     lse = torch.full(q.shape[:2], -math.inf, dtype=dtype, device=q.device)
     starts = queries.q_start_B.tolist()
     for seq, kv_len in enumerate(cache.kv_len_B.tolist()):

@@ -22,6 +22,7 @@ Mask = Literal["causal", "block", "tree"]
 of bits says."""
 
 HEAD_DIMS = (64, 80, 96, 128, 192, 256, 512)
+ROPE_DIMS = (0, 64)
 TILES = (16, 32, 64, 128)
 PAGE_SIZES = (1, 65536)
 """Smallest and largest page, tokens; anything between, powers of two or not."""
@@ -45,6 +46,9 @@ class VerifySpec:
     """Granularity of the scales of a float8 cache."""
     mask: Mask = "causal"
     """What a token of the block sees of the block; of the prefix it sees all."""
+    rope_dim: int = 0
+    """Latent attention (MLA): a key is `head_dim` latent numbers and this many rotary ones, and
+    its value is the latent part. 0 where keys and values are apart."""
     tree_words: int = 0
     """Words of 32 bits in a row of the tree mask: 1, 2 or 4; 0 where there is none."""
     window: bool = False
@@ -58,6 +62,10 @@ class VerifySpec:
         if self.head_dim not in HEAD_DIMS:
             raise UnsupportedShape(
                 f"head_dim {self.head_dim} is not one of {', '.join(map(str, HEAD_DIMS))}"
+            )
+        if self.rope_dim not in ROPE_DIMS:
+            raise UnsupportedShape(
+                f"rope_dim {self.rope_dim} is not one of {', '.join(map(str, ROPE_DIMS))}"
             )
         if not PAGE_SIZES[0] <= self.page_size <= PAGE_SIZES[1]:
             raise UnsupportedShape(
@@ -83,6 +91,7 @@ class VerifySpec:
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
         flags = {
+            f"mla{self.rope_dim}": self.rope_dim > 0,
             self.kv_dtype: self.kv_dtype != "same",
             f"{self.kv_scales}scales": self.kv_scales != "head",
             f"{self.mask}{self.tree_words or ''}": self.mask != "causal",
@@ -188,6 +197,7 @@ def attend_constants(
     """
     return {
         "HEAD_DIM": spec.head_dim,
+        "ROPE_DIM": spec.rope_dim,
         "BLOCK_D": spec.padded_head_dim,
         "PAGE_SIZE": spec.page_size,
         "BLOCK_M": config.block_m,

@@ -39,6 +39,7 @@ class PagedCache:
     k_PSHD: torch.Tensor
     """[pages, tokens of a page, KV heads, head dim]; any strides with a dense last axis."""
     v_PSHD: torch.Tensor
+    """Of the same shape; for latent attention (MLA) the view k[..., :latent] of one KV head."""
     page_table_BP: torch.Tensor
     """[sequences, pages of the longest] int32; entries past a sequence's length are not read."""
     kv_len_B: torch.Tensor
@@ -109,7 +110,8 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         raise BadTensor(f"softcap is {options.softcap}; it must be above 0, or None for none")
     _check_sinks(queries, options.sinks_H)
     return VerifySpec(
-        head_dim=q.shape[2],
+        head_dim=v.shape[3],
+        rope_dim=_rope_dim(cache, options),
         page_size=k.shape[1],
         dtype=DTYPES[q.dtype],
         kv_dtype="fp8_e4m3" if fp8 else "same",
@@ -120,6 +122,23 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         softcap=options.softcap is not None,
         sinks=options.sinks_H is not None,
     )
+
+
+def _rope_dim(cache: PagedCache, options: Options) -> int:
+    k, v = cache.k_PSHD, cache.v_PSHD
+    rope_dim = k.shape[3] - v.shape[3]
+    if rope_dim == 0:
+        return 0
+    if rope_dim < 0 or v.data_ptr() != k.data_ptr() or v.stride() != k.stride():
+        raise BadTensor(
+            f"keys have {k.shape[3]} columns and values {v.shape[3]}: that is latent attention, "
+            "where v must be the view k[..., :latent]"
+        )
+    if options.scale is None:
+        raise BadTensor(
+            "latent attention needs Options(scale=...): 1/sqrt of the head dim before absorption"
+        )
+    return rope_dim
 
 
 def _mask(queries: QueryBlock, options: Options) -> Mask:
@@ -204,7 +223,7 @@ def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:
     wanted = (
         ("q", q, (None, None, None)),
         ("k", k, (None, None, None, q.shape[-1])),
-        ("v", v, tuple(k.shape)),
+        ("v", v, (*k.shape[:3], None)),
         ("page_table", cache.page_table_BP, (seqs, None)),
         ("kv_len", cache.kv_len_B, (seqs,)),
         ("q_start", queries.q_start_B, (seqs + 1,)),
@@ -227,20 +246,21 @@ def _check_axes(queries: QueryBlock, cache: PagedCache) -> None:
             raise BadTensor(f"{name} is {tensor.dtype}; it must be torch.int32")
 
 
-def checked_output(queries: QueryBlock, into: Attended | None) -> Attended:
+def checked_output(queries: QueryBlock, head_dim: int, into: Attended | None) -> Attended:
     """The tensors to write to: those given, checked, or new ones.
 
     Raises:
         BadTensor: dtype, shape, layout or device is not that of the queries' result.
     """
     q = queries.q_THD
+    shape = (*q.shape[:2], head_dim)
     if into is None:
         lse = torch.empty(q.shape[:2], dtype=torch.float32, device=q.device)
-        return Attended(torch.empty_like(q, memory_format=torch.contiguous_format), lse)
+        return Attended(torch.empty(shape, dtype=q.dtype, device=q.device), lse)
     out, lse = into.out_THD, into.lse_TH
-    if out.shape != q.shape or out.dtype != q.dtype or out.stride(-1) != 1:
+    if out.shape != shape or out.dtype != q.dtype or out.stride(-1) != 1:
         raise BadTensor(
-            f"out is {out.dtype} {tuple(out.shape)}; it must be {q.dtype} {tuple(q.shape)}, "
+            f"out is {out.dtype} {tuple(out.shape)}; it must be {q.dtype} {shape}, "
             "dense along the last axis"
         )
     if lse.shape != q.shape[:2] or lse.dtype != torch.float32 or lse.stride(-1) != 1:
