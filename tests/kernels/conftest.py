@@ -8,6 +8,7 @@ import os
 from importlib.util import find_spec
 
 NEED_TORCH = [
+    "test_aot.py",
     "test_build.py",
     "test_fp8.py",
     "test_latent.py",

@@ -11,7 +11,7 @@ import torch
 from spec_kernels.errors import KernelError
 from spec_kernels.verify_attention.launch import LaunchPlan, verify_attention
 from spec_kernels.verify_attention.reference import reference
-from spec_kernels.verify_attention.spec import TileConfig
+from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 from spec_kernels.verify_attention.tensors import PLAIN, Attended, Options, PagedCache, QueryBlock
 
 POISON = math.nan
@@ -91,6 +91,32 @@ def tensors(problem: Problem) -> tuple[QueryBlock, PagedCache]:
 def bits(tensor: torch.Tensor) -> torch.Tensor:
     """The tensor in a type that torch can index: float8 as bytes."""
     return tensor.view(torch.uint8) if tensor.element_size() == 1 else tensor
+
+
+def options_for(spec: VerifySpec, problem: Problem) -> Options:
+    """Options that switch on what a specification is compiled for."""
+    heads = problem.group * problem.kv_heads
+    return Options(
+        scale=192**-0.5 if spec.rope_dim else None,
+        causal=spec.mask != "block",
+        tree_TW=binary_trees(problem, spec.tree_words) if spec.mask == "tree" else None,
+        window=max(24, problem.max_q_len) if spec.window else None,
+        softcap=20.0 if spec.softcap else None,
+        sinks_H=torch.linspace(-2, 2, heads) if spec.sinks else None,
+    )
+
+
+def binary_trees(problem: Problem, words: int) -> torch.Tensor:
+    """Ancestor bits of complete binary trees, one for each sequence; padding tokens see all."""
+    rows = []
+    for q_len, _ in problem.seqs:
+        seen: list[int] = []
+        for j in range(q_len):
+            seen.append((seen[(j - 1) // 2] if j else 0) | 1 << j)
+        rows += [[one >> (32 * word) & 0xFFFFFFFF for word in range(words)] for one in seen]
+    rows += [[0xFFFFFFFF] * words] * problem.padding
+    unsigned = torch.tensor(rows, dtype=torch.int64).reshape(-1, words)
+    return torch.where(unsigned >= 2**31, unsigned - 2**32, unsigned).int()
 
 
 def poisoned(queries: QueryBlock, head_dim: int | None = None) -> Attended:

@@ -61,8 +61,8 @@ class Options:
     """Whether a token of the block sees only earlier ones; else it sees the whole block."""
     tree_TW: torch.Tensor | None = None
     """[tokens, words] int32: bit j % 32 of word j // 32 says whether a token sees token j of its
-    block; its own bit is set where it sees itself. Replaces the causal order of the block. Words
-    for `max_q_len` tokens, rounded up to 1, 2 or 4."""
+    block; its own bit is set where it sees itself. Replaces the causal order of the block. 1, 2
+    or 4 words, with room for `max_q_len` tokens."""
     window: int | None = None
     """Tokens that a row sees at most, itself included; None sees everything before it."""
     softcap: float | None = None
@@ -126,7 +126,7 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
 
 def _rope_dim(cache: PagedCache, options: Options) -> int:
     k, v = cache.k_PSHD, cache.v_PSHD
-    rope_dim = k.shape[3] - v.shape[3]
+    rope_dim: int = k.shape[3] - v.shape[3]
     if rope_dim == 0:
         return 0
     if rope_dim < 0 or v.data_ptr() != k.data_ptr() or v.stride() != k.stride():
@@ -146,8 +146,8 @@ def _mask(queries: QueryBlock, options: Options) -> Mask:
     if tree is None:
         return "causal" if options.causal else "block"
     tokens, device = queries.q_THD.shape[0], queries.q_THD.device
-    if tree.dim() != 2 or tree.shape[0] != tokens or tree.shape[1] < words:
-        raise BadTensor(f"tree has shape {tuple(tree.shape)}; it must be ({tokens}, >= {words})")
+    if tree.dim() != 2 or tree.shape[0] != tokens or tree.shape[1] != words:
+        raise BadTensor(f"tree has shape {tuple(tree.shape)}; it must be ({tokens}, {words})")
     if tree.dtype != torch.int32 or tree.device != device or tree.stride(1) != 1:
         raise BadTensor(
             f"tree is {tree.dtype} on {tree.device} with stride {tree.stride(1)}; it must be "
@@ -162,10 +162,19 @@ def _mask(queries: QueryBlock, options: Options) -> Mask:
 
 
 def _tree_words(queries: QueryBlock, options: Options) -> int:
-    if options.tree_TW is None:
+    """Words of a row of the tree mask; one row has room for `max_q_len` tokens."""
+    tree = options.tree_TW
+    if tree is None:
         return 0
+    words: int = tree.shape[-1] if tree.dim() == 2 else 0
     needed = -(-queries.max_q_len // 32)
-    return next((words for words in TREE_WORDS if words >= needed), needed)
+    if words not in TREE_WORDS or words < needed:
+        allowed = " or ".join(str(one) for one in TREE_WORDS if one >= needed)
+        raise BadTensor(
+            f"tree has shape {tuple(tree.shape)}; a row for {queries.max_q_len} tokens has "
+            f"{allowed or 'no possible number of'} words: at most {32 * TREE_WORDS[-1]} tokens"
+        )
+    return words
 
 
 def _scales(cache: PagedCache, *, fp8: bool) -> Scales:

@@ -18,7 +18,7 @@ import triton
 
 from spec_kernels.manifest import Validation
 from spec_kernels.verify_attention.launch import LaunchPlan, interpreted
-from spec_kernels.verify_attention.problems import Errors, Problem, WrongAnswer, errors
+from spec_kernels.verify_attention.problems import Errors, Problem, WrongAnswer, errors, options_for
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 
 DTYPES = {"bf16": torch.bfloat16, "fp16": torch.float16, "fp32": torch.float32}
@@ -38,9 +38,11 @@ def checks(
     step = config.block_n
     seqs = ((q_len, 2 * step + 1), (0, 5), (1, step), (max(1, q_len - 1), q_len + 3))
     whole = Problem(
-        seqs, group, kv_heads=1, head_dim=spec.head_dim, page_size=spec.page_size,
-        dtype=DTYPES[spec.dtype], seed=group * 1000 + q_len,
+        seqs, group, kv_heads=1, head_dim=spec.head_dim, rope_dim=spec.rope_dim,
+        page_size=spec.page_size, dtype=DTYPES[spec.dtype], seed=group * 1000 + q_len,
+        kv_scales=spec.kv_scales if spec.kv_dtype == "fp8_e4m3" else "",
     )  # fmt: skip
+    whole = replace(whole, options=options_for(spec, whole))
     for seed, splits in ((0, 1), (1, 2), (2, 5)):
         yield replace(whole, seed=whole.seed + seed), LaunchPlan(config, splits)
 
