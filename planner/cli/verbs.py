@@ -35,6 +35,7 @@ VERBS = {
     "evidence": Verb(
         "planner.cli.evidence", "How wrong the predictions are, on published measurements."
     ),
+    "schema": Verb("planner.cli.schema", "JSON Schema of plan.json, or of the lines of predict."),
     "inspect": Verb("planner.cli.inspect", "What a model's files say about its shape."),
     "gpus": Verb("planner.cli.gpus", "The hardware profiles, and what is known of each."),
     "drafters": Verb(
