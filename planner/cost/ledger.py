@@ -1,6 +1,7 @@
 """Memory of the fullest GPU, part by part, in bytes; arrays broadcast over batch, context and D."""
 
 from dataclasses import dataclass
+from math import ceil
 
 import numpy as np
 
@@ -121,8 +122,11 @@ def memory(
     b, depth = np.asarray(batch, float), np.asarray(draft_len, float)
     state = float(arch.state_bytes_per_seq) / d.tp / d.layer_split
     buffers = b * (1.0 + depth) * arch.vocab_size * 4.0 / d.tp + b * state * depth
-    ranks_of_drafter = 1 if d.draft_device else d.tp
+    ranks_of_drafter = 1.0 if d.draft_device else d.tp
     own_weights = spec.weight_bytes / ranks_of_drafter if spec else 0.0
+    if spec and not d.draft_device and spec.layers:
+        # Split by layers like the target; the fullest GPU holds whole layers.
+        own_weights *= ceil(spec.layers / d.layer_split) / spec.layers
     own_kv = (spec.kv_bytes_per_token if spec else 0) * b * np.asarray(context, float)
     if spec and spec.window:
         own_kv = spec.kv_bytes_per_token * b * np.minimum(context, float(spec.window))

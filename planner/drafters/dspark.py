@@ -6,7 +6,14 @@ from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.base import PublishedDrafter
 from planner.drafters.dflash import DFlash, published_block
 from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
-from planner.drafters.shapes import BYTES_16BIT, block_shape, target_layer, with_shared_format
+from planner.drafters.shapes import (
+    BF16_BITS,
+    BYTES_16BIT,
+    block_shape,
+    mixed_bits,
+    target_layer,
+    with_shared_format,
+)
 
 MARKOV_RANK = 256
 TRAINED_DRAFT_LEN = 7
@@ -34,7 +41,7 @@ class DSpark:
                 ("vllm", ">=0.25.0 seen, method dspark"),
                 ("sglang", "DSPARK"),
                 ("trtllm", "DSpark"),
-                ("llama.cpp", "draft-dspark (Qwen3 backbones)"),
+                ("llama.cpp", "draft-dspark (Qwen3 and DeepSeek-V4 backbones)"),
             ),
             sources=(
                 "arXiv:2607.05147",
@@ -67,7 +74,7 @@ class DSpark:
             return spec
         layers, mixer = IN_CHECKPOINT_LAYERS, arch.main_attention
         total, active, routed = target_layer(arch)
-        bits = arch.native_format.bits_per_weight if arch.native_format else 16.0
+        bits = mixed_bits(arch.native_format, routed / total) if arch.native_format else BF16_BITS
         return replace(
             spec,
             kind="derived",

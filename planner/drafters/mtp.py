@@ -8,6 +8,7 @@ from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
 from planner.drafters.shapes import (
     BF16_BITS,
     BYTES_16BIT,
+    mixed_bits,
     target_bits,
     target_head_weights,
     target_layer,
@@ -147,10 +148,10 @@ class Mtp:
 
 def _stored_bits(fmt: WeightFormat, routed_share: float) -> float:
     """Average bits of an MTP weight beside a target in this format."""
+    if fmt.expert_bits is not None:
+        return mixed_bits(fmt, routed_share)
     if fmt.family == "gguf":
         return min(BF16_BITS, GGUF_INFLATION * fmt.bits_per_weight)
-    if fmt.expert_bits is not None:
-        return routed_share * fmt.expert_bits + (1.0 - routed_share) * fmt.bits_per_weight
     return BF16_BITS if fmt.bits_per_weight < KEPT_BF16_BELOW else fmt.bits_per_weight
 
 

@@ -92,6 +92,12 @@ def target_bits(arch: ModelArch) -> tuple[float, float]:
     return (fmt.bits_per_weight, fmt.head_bits) if fmt else (BF16_BITS, BF16_BITS)
 
 
+def mixed_bits(fmt: WeightFormat, routed_share: float) -> float:
+    """Average bits of a layer whose routed experts are stored apart from the rest."""
+    experts = fmt.bits_per_weight if fmt.expert_bits is None else fmt.expert_bits
+    return routed_share * experts + (1.0 - routed_share) * fmt.bits_per_weight
+
+
 def target_head_weights(arch: ModelArch) -> int:
     """V*h: the target's own LM head, read once a pass where the drafter shares it."""
     return arch.vocab_size * arch.hidden_size

@@ -85,9 +85,15 @@ def target_of(
     return Target(arch, weights, cache or "bf16", tuple(assumptions))
 
 
+_SPARSE_IN_LLAMACPP = ("DeepseekV4", "DeepseekV32", "GlmMoeDsa")
+"""Families with sparse or compressed attention among llama.cpp's architectures: deepseek4,
+deepseek32, glm-dsa (names in the binary of xllamacpp 2026.10.11549)."""
+
+
 def runs_in_llamacpp(arch: ModelArch) -> bool:
     """Whether llama.cpp's kernels know the model's attention."""
-    return {g.attention.kind for g in arch.groups if g.attention} <= {"gqa", "mla", "linear"}
+    kinds = {g.attention.kind for g in arch.groups if g.attention}
+    return kinds <= {"gqa", "mla", "linear"} or arch.architecture.startswith(_SPARSE_IN_LLAMACPP)
 
 
 def default_engine(target: Target, device: Device, offload: str | None = None) -> str:
