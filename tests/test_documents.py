@@ -14,7 +14,8 @@ MODULE_IN_TEXT = re.compile(r"python -m ([\w.]+)")
 def test_paths_and_modules_that_a_document_names_exist(document: Path) -> None:
     text = document.read_text(encoding="utf-8")
     named = {code or link for code, link in PATH_IN_TEXT.findall(text)}
-    named = {path for path in named if (ROOT / path.split("/")[0]).exists()}
+    made = ("build", "dist", ".venv")
+    named = {p for p in named if (top := p.split("/")[0]) not in made and (ROOT / top).exists()}
     modules = {name.replace(".", "/") for name in MODULE_IN_TEXT.findall(text)}
     missing = [
         path for path in named if not ((ROOT / path).exists() or (document.parent / path).exists())
