@@ -112,6 +112,8 @@ def _engines(question: Question, target: Target, machine: Machine) -> list[tuple
     if stated:
         return [stated]
     usual = default_engine(target, machine.device, question.offload)
+    if target.arch.is_moe and question.offload is not None and "layers" not in question.offload:
+        usual = "llama.cpp"  # the engine that moves experts to host memory
     if machine.draft_device is not None and runs_in_llamacpp(target.arch):
         usual = "llama.cpp"  # the engine that places a drafter on another device
     smaller = usual == "vllm" and question.quant is None and runs_in_llamacpp(target.arch)
