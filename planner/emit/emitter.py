@@ -1,0 +1,40 @@
+"""What every engine's emitter does alike: its rule book, and the steps around the files."""
+
+from abc import ABC, abstractmethod
+from functools import cached_property
+
+from planner.emit.compatibility import with_compatibility
+from planner.emit.deployment import Deployment, deployment, require_loadable
+from planner.emit.names import one_line
+from planner.emit.records import Emission, EngineVersion
+from planner.emit.rules import RuleBook, load_rules
+from planner.search.records import Plan
+
+
+class RuleBoundEmitter(ABC):
+    """An emitter that follows the rule book of one engine version."""
+
+    engine_version: EngineVersion
+
+    @cached_property
+    def rules(self) -> RuleBook:
+        """The rule book of this version."""
+        return load_rules(self.engine_version.engine, self.engine_version.version)
+
+    def emit(self, plan: Plan) -> Emission:
+        """Files and launch of a plan.
+
+        Raises:
+            EngineUnsupported: a rule of this version forbids the plan.
+        """
+        want = deployment(plan)
+        if want.draft_len and want.drafter:
+            require_loadable(want.drafter, self.rules)
+        made = self.written(plan, want)
+        notes = tuple(one_line(note) for note in made.notes)
+        emission = Emission(made.files, made.launch, notes)
+        return with_compatibility(emission, self.engine_version.engine, want)
+
+    @abstractmethod
+    def written(self, plan: Plan, want: Deployment) -> Emission:
+        """The engine's own files, launch and notes."""
