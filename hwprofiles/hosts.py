@@ -99,6 +99,11 @@ def _stated_memory(said: _Said, why: InputError | None) -> tuple[HostMemory, lis
     """Memory by arithmetic on what is stated, where no profile describes it."""
     speed = said.mt_per_s or ASSUMED_MT_PER_S.get(said.generation or 0)
     if speed is None or (said.channels is None and said.mt_per_s is None):
+        if why is not None and said.channels is not None:
+            raise InputError(
+                f"{said.channels} memory channels of what speed? Name the processor or the memory, "
+                f"e.g. --host '{said.channels} channels DDR5-4800'"
+            ) from why
         raise why or InputError("state the memory channels and their DDR speed")
     channels = said.channels or USUAL_CHANNELS
     low, high = DESKTOP_SHARE if channels <= 2 else STREAM_SHARE

@@ -12,7 +12,7 @@ class DraftDevice:
     """What a drafter pass needs of its device, and what the link to the target costs."""
 
     name: str
-    where: Literal["gpu", "cpu", "lpu"]
+    where: Literal["gpu", "cpu", "lpu", "other"]
     """What it is to an engine's command line."""
     card: Card
     bandwidth_fraction: float

@@ -35,9 +35,10 @@ def refuse_devices(plan: Plan) -> None:
         )
     if asked.drafter_device is None or plan.best.draft_len == 0:
         return
-    if asked.drafter_device_kind == "lpu":
+    if asked.drafter_device_kind in ("lpu", "other"):
         raise EngineUnsupported(
-            f"no engine loads a drafter on {asked.drafter_device}; the figures are an estimate"
+            f"no engine loads a drafter on {asked.drafter_device} beside a target on "
+            f"{asked.gpu_name}; the figures are an estimate"
         )
     if asked.engine != "llama.cpp":
         raise EngineUnsupported(

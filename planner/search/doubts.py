@@ -65,13 +65,18 @@ def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> Non
     Raises:
         InputError: names the rule, both values and the next step.
     """
-    for complaint in (*_misplaced(question, arch), *_unequal(question, arch, machine)):
+    for complaint in (*_misplaced(question, arch, machine), *_unequal(question, arch, machine)):
         raise InputError(complaint)
 
 
-def _misplaced(question: Question, arch: ModelArch) -> Iterator[str]:
+def _misplaced(question: Question, arch: ModelArch, machine: Machine) -> Iterator[str]:
     if question.offload is None:
         return
+    if machine.device.unified_memory:
+        yield (
+            f"--offload {question.offload}: {machine.device.name} shares its memory with the "
+            "processor, so that nothing is gained by moving weights; drop --offload"
+        )
     kind, count = parse_offload(question.offload)
     if kind == "experts" and not arch.is_moe:
         yield (

@@ -4,12 +4,12 @@ import math
 from dataclasses import replace
 
 from hwprofiles.device import GB, Device
-from hwprofiles.errors import MissingFact
+from hwprofiles.errors import InputError, MissingFact
 from hwprofiles.load import load_gpu
 from hwprofiles.lookup import GpuMatch, find_gpu
 from hwprofiles.provenance import weakest
 from hwprofiles.schema import GpuProfile
-from hwprofiles.scope import device_in_scope, is_lpu
+from hwprofiles.scope import device_in_scope, is_lpu, scope_of
 from planner.cost.card import Card
 from planner.cost.constants import value
 from planner.cost.deployment import card_of, reached_flops
@@ -40,9 +40,22 @@ def with_draft_device(machine: Machine, text: str | None) -> Machine:
     else:
         match = find_gpu(text)
         profile = load_gpu(match.gpu_id)
-        found = _lpu(machine, profile) if is_lpu(profile) else _second_gpu(machine, match)
-        device, notes = found
+        if is_lpu(profile):
+            device, notes = _lpu(machine, profile)
+        else:
+            _refuse(text, match, profile)
+            device, notes = _second_gpu(machine, match)
     return replace(machine, draft_device=device, notes=(*machine.notes, *notes))
+
+
+def _refuse(text: str, match: GpuMatch, profile: GpuProfile) -> None:
+    scope = scope_of(profile)
+    if scope.level == "not modelled":
+        raise InputError(f"--drafter-device {text} is not modelled, because {scope.why}")
+    if match.count is not None and match.count > 1:
+        raise InputError(
+            f"--drafter-device {text} names {match.count} cards and a drafter runs on one; name one"
+        )
 
 
 def _card(name: str, rate: float, flops: float) -> Card:
@@ -83,7 +96,7 @@ def _second_gpu(machine: Machine, match: GpuMatch) -> tuple[DraftDevice, tuple[s
     kinds = [card.kinds.get(k, "datasheet") for k in ("dram_bytes_per_s", "vram_mib")]
     device = DraftDevice(
         name=card.name,
-        where="gpu",
+        where="gpu" if scope_of(load_gpu(match.gpu_id)).level == "modelled" else "other",
         card=card_of(card, 1.0),
         bandwidth_fraction=value("formats", "bf16", "bandwidth_fraction"),
         reached_flops=reached_flops(card, "bf16", value("formats", "bf16", "flops_fraction")),

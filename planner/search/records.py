@@ -222,7 +222,7 @@ class PlanInputs(_Record):
     """Family that was asked for; None for all."""
     drafter_device: str | None = None
     """None, or the name of what runs the drafter in the place of the target's GPUs."""
-    drafter_device_kind: Literal["gpu", "cpu", "lpu"] | None = None
+    drafter_device_kind: Literal["gpu", "cpu", "lpu", "other"] | None = None
     """What that is to an engine."""
     batch: int
     """Batch of the headline answer, sequences over the whole deployment."""

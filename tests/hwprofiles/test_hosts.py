@@ -100,6 +100,11 @@ def test_what_cannot_be_known_is_asked(text: str) -> None:
         host_of(text)
 
 
+def test_channels_without_a_speed_are_asked_for_it() -> None:
+    with pytest.raises(InputError, match="8 memory channels of what speed"):
+        host_of("8 channels")
+
+
 def test_a_profile_of_ones_own(tmp_path: Path) -> None:
     text = (DATA / "hosts" / "xeon-w-3345-ddr4-3200.yaml").read_text()
     (tmp_path / "mine.yaml").write_text(text)

@@ -126,3 +126,24 @@ def test_an_estimate_says_that_it_is_one(gpu: str, written: bool) -> None:
 def test_an_unknown_bandwidth_is_not_replaced(gpu: str) -> None:
     with pytest.raises(MissingFact, match="dram_bandwidth_gb_per_s is not known"):
         recommend(Question(model="Qwen3-8B", gpu=gpu))
+
+
+@pytest.mark.parametrize(
+    ("device", "says"),
+    [
+        ("M4 Max", "is not modelled, because"),
+        ("RX 7900 XTX", "is not modelled, because"),
+        ("2x3090", "names 2 cards and a drafter runs on one"),
+        ("frobnicator", "names no GPU"),
+    ],
+)
+def test_what_cannot_run_a_drafter_says_why(device: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        planned(device)
+
+
+def test_an_accelerator_beside_an_nvidia_target_gets_no_command() -> None:
+    plan = planned("Ascend 950DT")
+    assert plan.inputs.drafter_device_kind == "other"
+    with pytest.raises(EngineUnsupported, match="beside a target on RTX 4060"):
+        emitter_for("llama.cpp").emit(plan)

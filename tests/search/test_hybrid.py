@@ -4,7 +4,7 @@ from functools import lru_cache
 
 import pytest
 
-from planner.errors import NoFeasiblePlan
+from planner.errors import InputError, NoFeasiblePlan
 from planner.search.question import Question
 from planner.search.recommend import recommend
 from planner.search.records import Plan
@@ -104,3 +104,8 @@ def test_a_shorter_context_that_is_named_fits() -> None:
     fits = recommend(Question(model="Qwen3-8B", gpu="4090", quant="bf16", context=(named,)))
     assert fits.best.ledger.total_mib <= fits.best.ledger.capacity_mib
     assert fits.best.ledger.max_context_at_batch < named + 256
+
+
+def test_unified_memory_has_nothing_to_offload() -> None:
+    with pytest.raises(InputError, match="shares its memory with the processor"):
+        hybrid("dgx spark", None, "layers=10", "Qwen3-8B")
