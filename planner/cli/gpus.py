@@ -17,6 +17,7 @@ from hwprofiles.lookup import GpuMatch, find_gpu
 from hwprofiles.provenance import Sourced
 from hwprofiles.schema import GpuProfile
 from hwprofiles.spelling import fold
+from planner.cost.kernels import timed_near
 from planner.report.plain import plain
 from planner.report.screen import screen_text
 
@@ -166,6 +167,7 @@ def _page(gpu: GpuProfile, match: GpuMatch) -> Iterator[RenderableType]:
     yield Text(plain(f"{gpu.vendor} {gpu.arch}{capability}, {gpu.segment}, id {gpu.id}"))
     letter = error_class(gpu)
     yield Text(f"facts {letter}: {ERROR_CLASSES[letter]}")
+    yield Text(f"kernels {timed_near(gpu.name, gpu.compute_capability)}")
     if match.note:
         yield Text(plain(f"note: {match.note}"))
     yield Text("")
@@ -191,6 +193,7 @@ def show(
     if as_json:
         content = gpu.model_dump(mode="json", exclude_none=True)
         content["error_class"] = error_class(gpu)
+        content["kernels"] = timed_near(gpu.name, gpu.compute_capability)
         content["read_as"] = {"note": match.note, "alternatives": list(match.alternatives)}
         print(json.dumps(content, indent=1))
         return

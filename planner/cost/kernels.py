@@ -129,3 +129,14 @@ def moe_kernel(want: Library) -> tuple[MoeKernel, float]:
     """(constants, projections into an expert: 2 gated, 1 not) of an engine's fused MoE."""
     row = _choose("moe", want)
     return MoeKernel(**row["constants"]), float(row["gated"])
+
+
+def timed_near(name: str, capability: str | None) -> str:
+    """How near the cards behind the kernel constants are: this card, its architecture, neither."""
+    rows = [row for row in kernel_rows("gemm") if row["kind"] == "fitted"]
+    cards = sorted({card for row in rows for card in row["fitted_on"].split(", ")})
+    if any(name.startswith(card) for card in cards):
+        return "measured: the constants of its kernels were fitted to timings of this card"
+    if any(capability in row["capabilities"] for row in rows):
+        return "same architecture: the constants of its kernels come from a card of its kind"
+    return f"datasheet only: kernel constants pooled from {', '.join(cards)}, its own rates"

@@ -78,3 +78,15 @@ def test_show_own_profile_does_not_trust_its_text(tmp_path: Path) -> None:
     page = run("show", str(path))
     assert "evil ?[31m card" in page
     assert "\x1b" not in page
+
+
+@pytest.mark.parametrize(
+    ("card", "words"),
+    [
+        ("l40s", "kernels measured"),
+        ("4090", "kernels same architecture"),
+        ("b200", "kernels datasheet only"),
+    ],
+)
+def test_show_says_how_near_the_timed_cards_are(card: str, words: str) -> None:
+    assert words in run("show", card)
