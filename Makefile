@@ -20,6 +20,14 @@ test-kernels: ## run the kernels' tests, in Triton's interpreter where there is 
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest tests/kernels
 
+.PHONY: nightly
+nightly: ## compile and check every kernel of the support matrix; test under the oldest Triton
+	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
+	OMP_NUM_THREADS=1 .venv-kernels/bin/python tools/kernel_matrix.py
+	@PYTHON="$(PYTHON)" tools/venv.sh kernels-oldest torch==$(TORCH) triton==3.4.0 numpy==2.2.6
+	OMP_NUM_THREADS=1 .venv-kernels-oldest/bin/python -m pytest tests/kernels \
+		-W "ignore:Conversion of an array with ndim:DeprecationWarning"
+
 check: ## lint, format, types, layers
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	$(BIN)/ruff check .
@@ -44,4 +52,4 @@ accuracy: ## run the model over the evidence; renews the committed figures and d
 	$(BIN)/python tools/accuracy.py
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-kernels build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-kernels .venv-kernels-oldest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

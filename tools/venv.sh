@@ -1,7 +1,7 @@
 #!/bin/sh
-# usage: tools/venv.sh core|dev|kernels [PACKAGE==VERSION...]
+# usage: tools/venv.sh core|dev|kernels|kernels-oldest [PACKAGE==VERSION...]
 # Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
-# .venv-kernels (dev and kernels together, and the packages named).
+# .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named).
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,7 +9,7 @@ python=${PYTHON:-python3}
 extra=$1
 shift
 folder=.venv
-if [ "$extra" = kernels ]; then folder=.venv-kernels; fi
+case "$extra" in kernels*) folder=.venv-$extra ;; esac
 
 stop() {
     echo "error: $*" >&2
@@ -41,7 +41,7 @@ esac
 rm -f "$stamp"
 case "$extra" in
 core) requirement=. ;;
-kernels) requirement=".[kernels,dev]" ;;
+kernels*) requirement=".[kernels,dev]" ;;
 *) requirement=".[$extra]" ;;
 esac
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement" "$@"

@@ -50,7 +50,8 @@ class Work:
 def smem_floor_bytes(spec: VerifySpec, config: TileConfig) -> int:
     """Shared memory that K and V of the pipeline take at the least."""
     buffers = max(1, config.num_stages - 1)
-    return 2 * buffers * config.block_n * spec.padded_head_dim * spec.element_bytes
+    tensors = 1 if spec.rope_dim else 2
+    return tensors * buffers * config.block_n * spec.padded_head_dim * spec.element_bytes
 
 
 def optimistic_blocks(spec: VerifySpec, config: TileConfig, limits: ArchLimits) -> int:
@@ -75,7 +76,7 @@ def static_seconds(work: Work, config: TileConfig, blocks_per_sm: int) -> float:
     steps = math.ceil(max(1, -(-work.kv_len // config.block_n)) / splits)
     resident = min(blocks_per_sm, math.ceil(blocks / device.sm_count))
     busy = min(device.sm_count, blocks)
-    step_bytes = 2 * config.block_n * spec.head_dim * spec.element_bytes
+    step_bytes = config.block_n * spec.token_bytes
     in_flight = busy * resident * step_bytes * max(0.5, config.num_stages - 1)
     rate = min(DRAM_SHARE * device.dram_bytes_per_s, in_flight / DRAM_LATENCY_S)
     cache_bytes = work.batch * work.kv_heads * work.kv_len * step_bytes / config.block_n

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from hwprofiles.device import Device, device_for
 from hwprofiles.lookup import find_gpu
@@ -20,6 +20,12 @@ KV_DTYPES: dict[str, tuple[Dtype, KvDtype]] = {
     "fp8": ("bf16", "fp8_e4m3"),
 }
 """KV cache type of a plan -> types of queries and of the cache in the kernel."""
+
+WITH_SINKS = ("GptOss", "gpt-oss", "gptoss", "gpt_oss")
+"""Architectures, as configs and GGUF files spell them, whose heads have a sink (gpt-oss
+modeling_gpt_oss.py: `self.sinks`)."""
+WITH_SOFTCAP = ("Gemma2", "gemma2")
+"""Those with `attn_logit_softcapping`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,11 +122,14 @@ def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerW
         shape = group.attention
         if shape is None or shape.kind == "linear":
             continue
-        spec = _spec(shape, chosen.kv_dtype, page_size)
+        spec = replace(
+            _spec(shape, chosen.kv_dtype, page_size),
+            sinks=arch.architecture.startswith(WITH_SINKS),
+            softcap=arch.architecture.startswith(WITH_SOFTCAP),
+        )
+        # Where ranks outnumber KV heads (always so for a latent), each keeps one whole.
         kv_heads = max(1, shape.num_kv_heads // chosen.tp)
-        group_size = shape.num_heads // shape.num_kv_heads
-        if spec.rope_dim:  # the latent is kept whole on every rank, which has its share of heads
-            group_size = max(1, group_size // chosen.tp)
+        group_size = max(1, shape.num_heads // chosen.tp // kv_heads)
         work = LayerWork(group.name, group_size, kv_heads, spec, shape.window)
         found.setdefault((spec, work.group_size), work)
     if not found:
@@ -137,7 +146,12 @@ def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:
         raise UnsupportedShape(
             f"KV cache type {kv_dtype}; built are {', '.join(KV_DTYPES)}: give --kv-dtype"
         )
+    rope_dim = shape.head_dim - shape.v_head_dim
+    if shape.kind == "gqa" and rope_dim:
+        raise UnsupportedShape(
+            f"keys have {shape.head_dim} columns and values {shape.v_head_dim}; outside latent "
+            "attention the kernel needs them equal"
+        )
     dtype, cached = KV_DTYPES[kv_dtype]
     window = shape.window is not None
-    rope_dim = shape.head_dim - shape.v_head_dim
     return VerifySpec(shape.v_head_dim, page_size, dtype, cached, rope_dim=rope_dim, window=window)

@@ -32,6 +32,30 @@ def test_tensor_parallelism_divides_the_kv_heads() -> None:
     assert request.layers[0].kv_heads == 4
 
 
+def test_ranks_that_outnumber_kv_heads_keep_one_each() -> None:
+    """Qwen3.5-397B: 32 query heads, 2 KV heads; 4 ranks have 8 and 1 each."""
+    request = request_of(
+        plan(model="Qwen3.5-397B-A17B", gpu="8xH200", tp=4, drafter=None), page_size=16
+    )
+    assert [(one.kv_heads, one.group_size) for one in request.layers] == [(1, 8)]
+
+
+def test_windows_and_sinks_are_compiled_in_where_the_model_has_them() -> None:
+    request = request_of(plan(model="openai/gpt-oss-20b", drafter=None, gpu="H100"), page_size=16)
+    kinds = [(one.spec.window, one.spec.sinks, one.window) for one in request.layers]
+    assert kinds == [(False, True, None), (True, True, 128)]
+
+
+def test_latent_attention_divides_its_heads_over_the_ranks() -> None:
+    """DeepSeek-V3: 128 heads on one latent of 512 + 64; 8 ranks have 16 heads each."""
+    request = request_of(
+        plan(model="deepseek-ai/DeepSeek-V3", gpu="8xH200", tp=8, drafter=None), page_size=64
+    )
+    (layer,) = request.layers
+    assert (layer.spec.head_dim, layer.spec.rope_dim) == (512, 64)
+    assert (layer.kv_heads, layer.group_size) == (1, 16)
+
+
 def test_a_plan_without_speculation_is_built_for_its_best_drafter() -> None:
     off = plan()
     off = off.model_copy(update={"best": off.best.model_copy(update={"draft_len": 0})})

@@ -88,6 +88,12 @@ class VerifySpec:
         return 1 if self.kv_dtype == "fp8_e4m3" else ELEMENT_BYTES[self.dtype]
 
     @property
+    def token_bytes(self) -> int:
+        """Cache of one token and KV head: key and value, or the one latent key."""
+        columns = self.head_dim + self.rope_dim if self.rope_dim else 2 * self.head_dim
+        return columns * self.element_bytes
+
+    @property
     def label(self) -> str:
         """Short name for files: the shape and whatever departs from plain attention."""
         flags = {
