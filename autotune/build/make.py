@@ -8,9 +8,10 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
+from importlib.util import find_spec
 from pathlib import Path
 
 from autotune.build.folder import (
@@ -23,7 +24,7 @@ from autotune.build.folder import (
 )
 from autotune.build.ranking import Work
 from autotune.build.request import BuildRequest, LayerWork
-from planner.errors import OutsideFailure
+from planner.errors import InputError, OutsideFailure
 from spec_kernels.aot import Compiled, Job
 from spec_kernels.manifest import (
     BuildManifest,
@@ -87,40 +88,29 @@ def build(request: BuildRequest, wanted: Wanted, progress: Progress) -> Built:
     return Built(manifest, wanted.out, hit)
 
 
+@dataclass(frozen=True, slots=True)
+class _Layers:
+    """What the search of all layers gave."""
+
+    kernels: dict[str, Kernel] = field(default_factory=dict)
+    """By the name of the cubin: layers of one shape share their kernels."""
+    files: dict[str, bytes] = field(default_factory=dict)
+    records: list[SearchRecord] = field(default_factory=list)
+
+
 def _make(
     request: BuildRequest, wanted: Wanted, place: tuple[str, Path], progress: Progress
 ) -> BuildManifest:
-    from autotune.build.search import Effort, search  # noqa: PLC0415  # a cache hit needs none
-
+    _require_packages()
     key, cached = place
     work_folder = cached.with_name(f"{key}.work")
     work_folder.mkdir(parents=True, exist_ok=True)
-    effort = Effort(work_folder, wanted.jobs, wanted.trials)
-    kernels: dict[str, Kernel] = {}
-    files: dict[str, bytes] = {}
-    totals: list[SearchRecord] = []
+    made = _Layers()
     for layer in request.layers:
-        works = _works(request, layer)
-        title = f"{layer.name}: head dim {layer.spec.head_dim}"
-        found = search(tuple(works.values()), effort, partial(progress, title))
-        totals.append(
-            SearchRecord(
-                ranking="static", space=found.space, compiled=len(found.trials),
-                pruned=found.pruned, refused=found.refused(),
-            )
-        )  # fmt: skip
-        chosen: list[tuple[Role, TileConfig, int, float]] = []
-        for role, work in works.items():
-            trial, seconds = found.best(work)
-            if role == "verify" or trial.config != chosen[0][1]:
-                chosen.append((role, trial.config, work.query_rows, seconds))
-        chosen.append(("merge", MERGE_TILE, 0, 0.0))
-        for one in chosen:
-            kernel, content = _kernel(request, layer.spec, one, work_folder)
-            kernels.setdefault(kernel.cubin.name, kernel)
-            files.update(content)
+        _add_layer(made, request, layer, (wanted, work_folder, progress))
+    kernels = tuple(made.kernels.values())
     progress("checking numbers", 0, 1)
-    verdict = validated(request, tuple(kernels.values()))
+    verdict = validated(request, kernels)
     progress("checking numbers", 1, 1)
     manifest = BuildManifest(
         key=key,
@@ -135,14 +125,52 @@ def _make(
             model=request.model, draft_len=request.draft_len, batch=request.batch,
             context_len=request.context_len, kv_dtype=request.kv_dtype,
         ),
-        kernels=tuple(kernels.values()),
-        search=_summed(totals),
+        kernels=kernels,
+        search=_summed(made.records),
         validation=verdict,
         versions=versions(),
     )  # fmt: skip
-    write_build(cached, manifest, files)
+    write_build(cached, manifest, made.files)
     shutil.rmtree(work_folder, ignore_errors=True)
     return manifest
+
+
+def _add_layer(
+    made: _Layers, request: BuildRequest, layer: LayerWork, how: tuple[Wanted, Path, Progress]
+) -> None:
+    """Search one layer's configuration and compile what won."""
+    from autotune.build.search import Effort, search  # noqa: PLC0415  # a cache hit needs none
+
+    wanted, work_folder, progress = how
+    works = _works(request, layer)
+    effort = Effort(work_folder, wanted.jobs, wanted.trials)
+    title = f"{layer.name}: head dim {layer.spec.head_dim}"
+    found = search(tuple(works.values()), effort, partial(progress, title))
+    made.records.append(
+        SearchRecord(
+            ranking="static", space=found.space, compiled=len(found.trials),
+            pruned=found.pruned, refused=found.refused(),
+        )
+    )  # fmt: skip
+    chosen: list[tuple[Role, TileConfig, int, float]] = []
+    for role, work in works.items():
+        trial, seconds = found.best(work)
+        if role == "verify" or trial.config != chosen[0][1]:
+            chosen.append((role, trial.config, work.query_rows, seconds))
+    chosen.append(("merge", MERGE_TILE, 0, 0.0))
+    for one in chosen:
+        kernel, content = _kernel(request, layer.spec, one, work_folder)
+        made.kernels.setdefault(kernel.cubin.name, kernel)
+        made.files.update(content)
+
+
+def _require_packages() -> None:
+    missing = [name for name in ("optuna", "torch", "triton") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"`planner build` needs {' and '.join(missing)}, not installed here; "
+            "pip install 'specplanner[kernels]'"
+        )
 
 
 MERGE_TILE = TileConfig(block_m=16, block_n=16, num_warps=4, num_stages=1)

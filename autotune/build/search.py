@@ -21,7 +21,7 @@ from planner.errors import NoFeasiblePlan
 from spec_kernels.aot import Job, compile_job
 from spec_kernels.arch import Resources, arch_limits
 from spec_kernels.errors import CompilerFailure
-from spec_kernels.verify_attention.spec import TILES, TileConfig, ladder
+from spec_kernels.verify_attention.spec import TILES, TileConfig, default_config, ladder
 
 BLOCK_N = (16, 32, 64, 128)
 NUM_WARPS = (2, 4, 8)
@@ -115,7 +115,7 @@ def search(works: tuple[Work, ...], effort: Effort, progress: Callable[[int, int
 
 
 def ordered_grid(works: tuple[Work, ...]) -> list[TileConfig]:
-    """Every configuration, the most promising first."""
+    """Every configuration: those known to be clean, then the most promising first."""
     work = works[0]
     limits = arch_limits(work.capability)
     points = [
@@ -127,7 +127,8 @@ def ordered_grid(works: tuple[Work, ...]) -> list[TileConfig]:
         blocks = max(1, optimistic_blocks(work.spec, point, limits))
         return static_seconds(work, point, blocks)
 
-    return sorted(points, key=estimate)
+    known = [default_config(one.capability, one.spec, one.query_rows) for one in works]
+    return list(dict.fromkeys([*known, *sorted(points, key=estimate)]))
 
 
 def _open_points(study: Any, points: list[TileConfig]) -> list[TileConfig]:

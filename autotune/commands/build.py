@@ -16,6 +16,7 @@ from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
 from planner.errors import InputError
 from planner.search.records import Plan
+from spec_kernels.verify_attention.spec import VerifySpec
 
 if TYPE_CHECKING:
     from types import TracebackType
@@ -109,7 +110,7 @@ def _text(request: BuildRequest, built: Built) -> str:
         lines.append(
             f"  {one.role:<9}{rows:>5}{shape:>12}{tile.num_warps:>7}{tile.num_stages:>8}"
             f"{used.registers:>6}{used.spill_bytes:>8}{used.smem_bytes / 1024:>10.1f}"
-            f"{used.blocks_per_sm:>11}"
+            f"{used.blocks_per_sm:>11}  {VerifySpec(**one.shape.model_dump()).label}"
         )
     search, check = manifest.search, manifest.validation
     refused = sum(search.refused.values())

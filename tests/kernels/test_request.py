@@ -1,8 +1,11 @@
 """From a plan to what is built."""
 
+from pathlib import Path
+
 import pytest
 
 from autotune.build.folder import build_key
+from autotune.build.make import Wanted, build
 from autotune.build.request import request_of
 from planner.errors import InputError
 from planner.search.question import Question
@@ -74,6 +77,18 @@ def test_a_plan_without_speculation_is_built_for_its_best_drafter() -> None:
 def test_cards_without_tensor_code_are_refused(changes: dict[str, object], reason: str) -> None:
     with pytest.raises(InputError, match=reason):
         request_of(plan(**{"quant": "w4a16", **changes}), page_size=16)
+
+
+def test_missing_packages_are_named_before_anything_is_made(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SPECPLANNER_CACHE", str(tmp_path))
+    monkeypatch.setattr("autotune.build.make.versions", lambda: MADE_BY)
+    monkeypatch.setattr("autotune.build.make.find_spec", lambda name: name != "optuna" or None)
+    request = request_of(plan(), page_size=16)
+    with pytest.raises(InputError, match=r"needs optuna, not installed.*specplanner\[kernels\]"):
+        build(request, Wanted(None, jobs=1, trials=1), lambda *_: None)
+    assert not list(tmp_path.iterdir())
 
 
 def test_equal_requests_share_a_key_and_unlike_ones_do_not() -> None:
