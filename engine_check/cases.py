@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
-from engine_check.folders import TARGETS, Target, drafter_folder, target_folder
+from engine_check.folders import TARGETS, VARIANT_OF, Target, drafter_folder, target_folder
 from planner.emit.registry import SUPPORTED, emitter_for
 from planner.errors import PlannerError
 from planner.search.question import Question
@@ -22,6 +22,8 @@ class Case:
     engine: str
     kind: str
     """Kind of model."""
+    model: str
+    """Config that it was made from."""
     family: str
     batch: int
     arm: str
@@ -65,19 +67,21 @@ def _of(work: Path, engine: str, target: Target, what: tuple[str, int]) -> list[
         model=str(target_folder(work, target)),
         gpu=target.gpu,
         engine=engine,
-        drafter=family,
+        drafter=VARIANT_OF.get(family, family),
         drafter_path=str(own) if own else None,
         batch=(batch,),
         context=(CONTEXT_LEN,),
-        quant="q4_k_m" if engine == "llama.cpp" else None,
+        tp=target.tp if engine != "llama.cpp" else None,
+        quant="q4_k_m" if engine == "llama.cpp" else target.quant,
+        kv_dtype="q8_0" if engine == "llama.cpp" and target.kv_dtype else target.kv_dtype,
         calibration="none",
     )
-    base = Case(engine, target.kind, family, batch, "config")
+    base = Case(engine, target.kind, target.config, family, batch, "config")
     try:
         plan = _drafted(recommend(question))
         emission = emitter_for(engine).emit(plan)
     except PlannerError as error:
-        return [replace(base, refusal=str(error))]
+        return [replace(base, refusal=str(error).replace(f"{work}/models/", ""))]
     folder = work / "out" / base.name.replace("/", "_").replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     for file in emission.files:

@@ -12,12 +12,15 @@ BLOCKS = {"dflash": 16, "dspark": 7}
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One kind of model, and the card that it is planned for."""
+    """One kind of model, and how it is planned for."""
 
     kind: str
     config: str
     gpu: str
     families: tuple[str, ...]
+    quant: str | None = None
+    kv_dtype: str | None = None
+    tp: int | None = None
 
 
 _REMOTE_CODE = """\
@@ -30,13 +33,19 @@ class {own}(Qwen2Config):
 """What such a repository brings: the config class of a Qwen2 with extra keys."""
 _ALL = ("external", "eagle3", "dflash", "dspark", "ngram")
 TARGETS = (
-    Target("dense", "qwen3-8b", "H100", _ALL),
+    Target("dense", "qwen3-8b", "H100", (*_ALL, "pard", "peagle")),
     Target("dense with MTP", "mimo-7b", "H100", ("mtp",)),
-    Target("MoE", "qwen3-30b-a3b", "H100", _ALL),
+    Target("dense, FP8 weights and cache", "qwen3-8b", "H100", _ALL, "fp8", "fp8"),
+    Target("dense, two GPUs by TP", "qwen3-8b", "2xH100", _ALL, tp=2),
+    Target("dense, two GPUs by layers", "qwen3-8b", "2xH100", _ALL, tp=1),
+    Target("MoE", "qwen3-30b-a3b", "H100", (*_ALL, "pard", "peagle")),
     Target("MoE with MTP", "glm-4.5-air", "4xH200", ("mtp",)),
     Target("MLA", "deepseek-v3-lite", "H100", ("mtp", *_ALL)),
     Target("hybrid", "qwen3.5-27b", "H200", ("mtp", *_ALL)),
+    Target("hybrid, two GPUs by layers", "qwen3.5-27b", "2xH100", ("mtp", "ngram"), tp=1),
 )
+VARIANT_OF = {"pard": "external", "peagle": "eagle3"}
+"""Drafters that the planner knows as a variant of a family."""
 
 
 def target_folder(work: Path, target: Target) -> Path:
@@ -147,4 +156,36 @@ def _dspark(target: dict[str, Any]) -> dict[str, Any]:
     return {**config, "architectures": ["Qwen3DSparkModel"]}
 
 
-_MAKERS = {"external": _external, "eagle3": _eagle3, "dflash": _dflash, "dspark": _dspark}
+def _peagle(target: dict[str, Any]) -> dict[str, Any]:
+    """The form of the speculators library."""
+    layers = target["num_hidden_layers"]
+    return {
+        "architectures": ["PEagleSpeculator"],
+        "speculators_model_type": "peagle",
+        "speculators_version": "0.5.0",
+        "draft_vocab_size": 32000,
+        "mask_token_id": target["vocab_size"] - 1,
+        "eagle_aux_hidden_state_layer_ids": [2, layers // 2, layers - 3],
+        "transformer_layer_config": _llama(target, num_hidden_layers=4),
+        "speculators_config": {
+            "algorithm": "peagle",
+            "default_proposal_method": "greedy",
+            "proposal_methods": [{"proposal_type": "greedy", "speculative_tokens": 7}],
+            "verifier": {"name_or_path": "target", "architectures": []},
+        },
+    }
+
+
+def _pard(target: dict[str, Any]) -> dict[str, Any]:
+    """A small model with a token that stands for what is still to be drafted."""
+    return {**_external(target), "pard_token": target["vocab_size"] - 1}
+
+
+_MAKERS = {
+    "external": _external,
+    "eagle3": _eagle3,
+    "dflash": _dflash,
+    "dspark": _dspark,
+    "peagle": _peagle,
+    "pard": _pard,
+}

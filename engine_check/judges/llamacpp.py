@@ -72,7 +72,7 @@ def parse(argv: list[str]) -> Any:
 def on_tiny_models(case: dict[str, Any], folder: Path) -> list[str]:
     """The command with its model files replaced and a port of its own."""
     argv = list(case["argv"])
-    target = tiny_gguf.write(folder, case["kind"], tiny_gguf.TARGETS[case["kind"]])
+    target = tiny_gguf.write(folder, case["model"], tiny_gguf.TARGETS[case["model"]])
     argv[argv.index("-m") + 1] = str(target)
     if "-md" in argv:
         draft = tiny_gguf.DRAFTERS[case["family"]]

@@ -10,7 +10,7 @@ from pathlib import Path
 import gguf
 import numpy as np
 
-WIDTH, HEADS, KV_HEADS, HEAD_DIM, FFN, LAYERS = 64, 4, 2, 16, 96, 4
+WIDTH, HEADS, KV_HEADS, HEAD_DIM, FFN, LAYERS = 64, 4, 2, 32, 96, 4
 VOCAB = 261
 EXPERTS, USED = 4, 2
 KV_RANK, ROPE_DIM, NOPE_DIM, Q_RANK = 32, 8, 16, 24
@@ -177,7 +177,7 @@ def _nextn(writer: gguf.GGUFWriter, block: str) -> None:
 def _hybrid(writer: gguf.GGUFWriter) -> None:
     """qwen35: gated delta net and full attention in turn, and one MTP layer"""
     _shell(writer, LAYERS + 1)
-    writer.add_array("qwen35.rope.dimension_sections", [3, 3, 2, 0])
+    writer.add_array("qwen35.rope.dimension_sections", [6, 6, 4, 0])
     for key, value in (
         ("nextn_predict_layers", 1),
         ("full_attention_interval", 2),
@@ -257,14 +257,13 @@ def _dspark(writer: gguf.GGUFWriter) -> None:
 
 
 TARGETS: dict[str, Callable[[gguf.GGUFWriter], None]] = {
-    "dense": _dense,
-    "dense with MTP": _hybrid,
-    "MoE": _moe,
-    "MoE with MTP": _mla,
-    "MLA": _mla,
-    "hybrid": _hybrid,
+    "qwen3-8b": _dense,
+    "qwen3-30b-a3b": _moe,
+    "glm-4.5-air": _mla,
+    "deepseek-v3-lite": _mla,
+    "qwen3.5-27b": _hybrid,
 }
-"""Kind of model -> maker; the two MTP-only kinds borrow a tiny model that has an MTP layer."""
+"""Model -> maker; glm-4.5-air borrows a tiny model of another kind that has an MTP layer."""
 DRAFTERS: dict[str, Callable[[gguf.GGUFWriter], None]] = {
     "external": _external,
     "eagle3": _eagle3,

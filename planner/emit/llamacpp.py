@@ -102,6 +102,12 @@ class LlamacppEmitter(RuleBoundEmitter):
                 f"use {', '.join(sorted(self.rules.names['family']))} "
                 "[common/speculative.cpp:71-83]"
             )
+        if drafter.parallel:
+            raise EngineUnsupported(
+                "llama.cpp b11434 has neither P-EAGLE nor PARD, and "
+                f"{drafter.drafter_id} drafts all its tokens in one pass; use --engine vllm, or "
+                "an EAGLE-3 or plain draft model [common/speculative.cpp:71-83]"
+            )
         if kind == "ngram-simple":
             sizes = ["--spec-ngram-simple-size-n", str(min(_LOOKUP_NGRAM, draft_len))]
             return ["--spec-type", kind, *sizes, "--spec-ngram-simple-size-m", str(draft_len)]

@@ -44,7 +44,8 @@ class SglangEmitter(RuleBoundEmitter):
 
     def written(self, plan: Plan, want: Deployment) -> Emission:
         """The engine's own files, launch and notes."""
-        steps = self._schedule(want)
+        # SGLang drops the schedule of a pipeline (rule `pipeline`).
+        steps = () if plan.inputs.num_gpus > plan.best.tp else self._schedule(want)
         config = self.config(plan, want, want.draft_len, steps)
         staged = "pp-size" in config and want.drafter and want.drafter.family in _STAGED
         env = {_PP_SPEC: "1"} if staged else {}

@@ -249,3 +249,10 @@ def test_a_drafter_in_a_folder_of_the_target() -> None:
     folder = "(dflash/ sub-folder of the target checkpoint)"
     notes = "\n".join(emit(plan("dflash", 5, drafter_id=folder)).notes)
     assert "convert_hf_to_gguf.py models/hf/Qwen3-8B/dflash --target-model-dir" in notes
+
+
+def test_parallel_drafters_are_refused() -> None:
+    for family, name in (("external", "amd/PARD-Qwen3-0.6B"), ("eagle3", "org/x.peagle")):
+        best = build.evaluation(family, 4, quant="Q4_K_M", drafter_id=name)
+        with pytest.raises(EngineUnsupported, match="--engine vllm"):
+            LlamacppEmitter().emit(build.plan(best))

@@ -168,6 +168,8 @@ def test_pipeline_stages() -> None:
     inside = build.plan(build.evaluation("mtp", 1), num_gpus=2)
     emission = emit(inside)
     assert config(inside)["pp-size"] == 2
+    varied = build.plan(build.evaluation("mtp", 1), build.cells((4, 1), (16, 0)), num_gpus=2)
+    assert "speculative-adaptive" not in config(varied)
     assert emission.launch.env == {"SGLANG_ENABLE_PP_SPEC": "1"}
     assert "export SGLANG_ENABLE_PP_SPEC=1" in text(emission, "launch.sh")
     off = build.plan(build.evaluation(draft_len=0), num_gpus=2, best_drafted=build.evaluation())
