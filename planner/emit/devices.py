@@ -13,7 +13,8 @@ _OTHERS = {
 }
 
 
-def _vendor(plan: Plan) -> str:
+def vendor(plan: Plan) -> str:
+    """Maker of the target's card; a profile of the user's own counts as NVIDIA."""
     try:
         return load_gpu(plan.inputs.gpu).vendor
     except InputError:
@@ -27,10 +28,10 @@ def refuse_devices(plan: Plan) -> None:
         EngineUnsupported: names the device and what to do instead.
     """
     asked = plan.inputs
-    vendor = _vendor(plan)
-    if vendor in _OTHERS:
+    maker = vendor(plan)
+    if maker in _OTHERS:
         raise EngineUnsupported(
-            f"no files are written for {asked.gpu_name}: {_OTHERS[vendor]}; take draft length, "
+            f"no files are written for {asked.gpu_name}: {_OTHERS[maker]}; take draft length, "
             "batch and context from the plan"
         )
     if asked.drafter_device is None or plan.best.draft_len == 0:
@@ -50,4 +51,4 @@ def refuse_devices(plan: Plan) -> None:
 
 def device_notes(plan: Plan) -> tuple[str, ...]:
     """What to know of the devices before the first start."""
-    return (ROCM_NOTE,) if _vendor(plan) == "AMD" else ()
+    return (ROCM_NOTE,) if vendor(plan) == "AMD" else ()

@@ -4,6 +4,7 @@ from abc import ABC, abstractmethod
 from functools import cached_property
 
 from planner.emit.compatibility import with_compatibility
+from planner.emit.containers import with_compose
 from planner.emit.deployment import Deployment, deployment, require_loadable
 from planner.emit.names import one_line
 from planner.emit.records import Emission, EngineVersion
@@ -33,7 +34,8 @@ class RuleBoundEmitter(ABC):
         made = self.written(plan, want)
         notes = tuple(one_line(note) for note in made.notes)
         emission = Emission(made.files, made.launch, notes)
-        return with_compatibility(emission, self.engine_version.engine, want)
+        emission = with_compatibility(emission, self.engine_version.engine, want)
+        return with_compose(emission, self.rules, plan, want)
 
     @abstractmethod
     def written(self, plan: Plan, want: Deployment) -> Emission:

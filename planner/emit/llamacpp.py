@@ -322,6 +322,8 @@ def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
         notes.append("the target's GGUF must keep its MTP tensors; some converted files drop them")
     if want.drafter and want.drafter.family == "external":
         notes.append("draft and target need compatible vocabularies [common/speculative.cpp:106]")
+    if want.draft_len and want.drafter:
+        notes.append(_other_front_ends(want.drafter))
     if plan.inputs.drafter_device_kind == "gpu":
         notes.append(
             "CUDA numbers follow llama-server --list-devices: the target's cards come first, the "
@@ -333,3 +335,15 @@ def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
             f"still fit [{rules.rule('slot-context').source}]"
         )
     return tuple(notes)
+
+
+def _other_front_ends(drafter: Drafter) -> str:
+    """What programs around llama.cpp do with such a drafter."""
+    if drafter.family == "external":
+        studio = "LM Studio takes the pair (draftModel) but no draft length"
+    else:
+        studio = f"LM Studio documents draft models only, not {drafter.family}"
+    return (
+        f"{studio} [lmstudio.ai/docs, Speculative Decoding]; Ollama hands llama.cpp no drafter "
+        "[github.com/ollama/ollama/issues/5800]"
+    )

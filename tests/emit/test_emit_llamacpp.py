@@ -227,6 +227,17 @@ def test_trained_drafters_are_converted_with_the_target() -> None:
     notes = "\n".join(emit(plan("eagle3", 3)).notes)
     assert "--target-model-dir models/hf/Qwen3-8B " in notes
     assert "--target-model-dir" not in "\n".join(emit(plan("external", 3)).notes)
+
+
+@pytest.mark.parametrize(
+    ("family", "says"),
+    [("external", "takes the pair"), ("dspark", "documents draft models only, not dspark")],
+)
+def test_other_front_ends_are_named_where_a_drafter_runs(family: str, says: str) -> None:
+    (note,) = [n for n in emit(plan(family, 3)).notes if "LM Studio" in n]
+    assert says in note
+    assert "Ollama" in note
+    assert not [n for n in emit(plan("none", 0)).notes if "LM Studio" in n]
     inside = emit(plan("dspark", 3, drafter_id="org/M (in-checkpoint)"))
     assert "-md models/Qwen3-8B-dspark-BF16.gguf" in " ".join(inside.launch.argv)
 
