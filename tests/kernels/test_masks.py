@@ -79,6 +79,13 @@ def test_softcap_that_is_no_bound_is_refused(softcap: float) -> None:
         verify_attention(queries, cache, options=Options(softcap=softcap))
 
 
+@pytest.mark.parametrize("scale", [0.0, -0.1, float("nan")])
+def test_scale_that_would_turn_the_softmax_round_is_refused(scale: float) -> None:
+    queries, cache = tensors(Problem(UNLIKE))
+    with pytest.raises(BadTensor, match="scale is"):
+        verify_attention(queries, cache, options=Options(scale=scale))
+
+
 @pytest.mark.parametrize("splits", [1, 3])
 @pytest.mark.parametrize("level", [-5.0, 0.0, 8.0])
 def test_sinks(level: float, splits: int) -> None:

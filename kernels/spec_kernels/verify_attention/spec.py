@@ -138,8 +138,8 @@ def ladder(capability: int, spec: VerifySpec) -> tuple[int, ...]:
     wide = arch_limits(capability).matrix_rows >= 64
     columns = spec.padded_head_dim
     if spec.kv_dtype == "fp8_e4m3":
-        by_integers = spec.kv_scales == "token" and capability < FP8_CAPABILITY
-        top = 128 if columns <= (64 if by_integers else 128) else 64 if columns <= 256 else 32
+        tallest = 128 if capability >= FP8_CAPABILITY else 64
+        top = 128 if columns <= tallest else 64 if columns <= 256 else 32
     else:
         top = 128 if columns <= (256 if wide else 128) else 64
     return tuple(tile for tile in TILES if tile <= top)

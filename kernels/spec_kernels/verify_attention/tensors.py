@@ -106,6 +106,8 @@ def checked_spec(queries: QueryBlock, cache: PagedCache, options: Options = PLAI
         raise BadTensor(f"max_q_len is {queries.max_q_len}; it is 1+D, at least 1")
     if options.window is not None and options.window < 1:
         raise BadTensor(f"window is {options.window} tokens; a row sees at least itself: 1")
+    if options.scale is not None and not options.scale > 0:
+        raise BadTensor(f"scale is {options.scale}; it must be above 0, or None for the usual one")
     if options.softcap is not None and not options.softcap > 0:
         raise BadTensor(f"softcap is {options.softcap}; it must be above 0, or None for none")
     _check_sinks(queries, options.sinks_H)
