@@ -18,14 +18,14 @@ TRITON ?= 3.9.0
 .PHONY: test-kernels
 test-kernels: ## run the kernels' tests, in Triton's interpreter where there is no GPU
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
-	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest tests/kernels
+	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest -n 2 --dist loadfile tests/kernels
 
 .PHONY: nightly
 nightly: ## compile and check every kernel of the support matrix; test under the oldest Triton
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python tools/kernel_matrix.py
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels-oldest torch==$(TORCH) triton==3.4.0 numpy==2.2.6
-	OMP_NUM_THREADS=1 .venv-kernels-oldest/bin/python -m pytest tests/kernels \
+	OMP_NUM_THREADS=1 .venv-kernels-oldest/bin/python -m pytest -n 2 --dist loadfile tests/kernels \
 		-W "ignore:Conversion of an array with ndim:DeprecationWarning"
 
 check: ## lint, format, types, layers
