@@ -27,7 +27,7 @@ print(json.dumps(found))
 
 CASES = [
     ("attend", 80, 16, {"dtype": "fp16"}, "mma.m16n8"),
-    ("attend", 80, 64, {"kv_dtype": "fp8_e4m3"}, "mma.m16n8"),
+    ("attend", 80, 32, {"kv_dtype": "fp8_e4m3"}, "mma.m16n8"),
     ("attend", 89, 28, {}, "mma.m16n8"),
     ("attend", 89, 128, {}, "mma.m16n8"),
     ("attend", 90, 64, {}, "wgmma.m64"),
