@@ -161,8 +161,9 @@ def default_config(capability: int, spec: VerifySpec, query_rows: int) -> TileCo
     block_m = tile_for(capability, spec, query_rows)
     wide = spec.padded_head_dim
     block_n = {64: 64, 128: 64, 256: 32, 512: 16}[wide]
-    if spec.kv_dtype == "fp8_e4m3" or spec.tree_words > 0:
-        # Conversion holds both forms of a step in registers; trees hold their bits.
+    if spec.kv_dtype == "fp8_e4m3" or spec.tree_words > 0 or spec.page_size < 16:
+        # Conversion holds both forms of a step in registers; trees their bits; small pages many
+        # addresses.
         block_n = max(16, block_n // 2)
     warps = 8 if block_m * wide >= 128 * 128 or block_m == 128 else 4
     return TileConfig(block_m, block_n, num_warps=warps, num_stages=2)
