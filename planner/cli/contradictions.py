@@ -47,7 +47,13 @@ def _ranges(question: Question) -> Iterator[str]:
             f"--tokens-per-round is {told:g}; a round of at most {MOST_TOKENS_PER_ROUND - 1} draft "
             f"tokens and the bonus token yields 1 to {MOST_TOKENS_PER_ROUND}"
         )
-    for option, value in (("--qps", question.qps), ("--power-limit", question.power_limit_w)):
+    positive = (
+        ("--qps", question.qps),
+        ("--power-limit", question.power_limit_w),
+        ("--max-ttft", _milliseconds(question.max_ttft_s)),
+        ("--max-tpot", _milliseconds(question.max_tpot_s)),
+    )
+    for option, value in positive:
         if value is not None and not 0 < value < math.inf:
             yield f"{option} is {value:g}; give a number above 0"
     batches, contexts = len(question.batch or (1,)), len(question.context or (1,))
@@ -56,6 +62,10 @@ def _ranges(question: Question) -> Iterator[str]:
             f"--batch and --context name {batches} x {contexts} places and a search takes at most "
             f"{MOST_CELLS}; leave some out"
         )
+
+
+def _milliseconds(seconds: float | None) -> float | None:
+    return None if seconds is None else seconds * 1e3
 
 
 def _drafter(question: Question) -> Iterator[str]:
@@ -91,6 +101,13 @@ def _load(question: Question) -> Iterator[str]:
             f"--qps {question.qps:g} says nothing without lengths; "
             "add both --prompt-len and --output-len"
         )
+    targets = (("--max-ttft", question.max_ttft_s), ("--max-tpot", question.max_tpot_s))
+    for option, limit_s in targets:
+        if limit_s is not None and None in (question.prompt_len, question.output_len):
+            yield (
+                f"{option} {limit_s * 1e3:g} says nothing without lengths; "
+                "add both --prompt-len and --output-len"
+            )
     batch, load = question.batch, question.concurrency
     if batch is not None and load is not None and load not in batch:
         yield (

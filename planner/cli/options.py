@@ -40,6 +40,8 @@ QUESTION_OPTIONS: Mapping[str, Asked] = {
     "qps": Asked(float, "Requests per second; needs both lengths.", "X"),
     "prompt_len": Asked(str, "Mean tokens of a prompt.", "N"),
     "output_len": Asked(str, "Mean tokens of an answer.", "N"),
+    "max_ttft": Asked(float, "Longest time to the first token, ms.", "MS"),
+    "max_tpot": Asked(float, "Longest time per token of an answer, ms.", "MS"),
     "workload": Asked(str, "What is generated: code, math, chat, ...", "NAME"),
     "temperature": Asked(float, "Sampling temperature.", "X"),
     "quant": Asked(str, "Weight format: fp8, w4a16, Q4_K_M, ...", "NAME"),
@@ -141,6 +143,9 @@ def question_from(typed: Mapping[str, Any]) -> Question:
             asked[name] = read(f"--{name.replace('_', '-')}", asked[name])
     asked["max_vram_mib"] = _size_mib("--max-vram", asked.pop("max_vram"))
     asked["power_limit_w"] = asked.pop("power_limit")
+    for name in ("max_ttft", "max_tpot"):
+        limit_ms = asked.pop(name)
+        asked[f"{name}_s"] = None if limit_ms is None else limit_ms / 1e3
     return Question(**asked)
 
 

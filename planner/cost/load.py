@@ -88,6 +88,22 @@ def arriving(service: Service, requests_per_s: float) -> Steady | None:
     return _steady(service, int(batch[enough[0]]), requests_per_s)
 
 
+def decoding(service: Service, batch: int) -> Steady:
+    """Balance with that many sequences always decoding."""
+    return _steady(service, batch, float(_rates(service, np.array([float(batch)]))[0]))
+
+
+def within(service: Service, ttft_s: float, tpot_s: float) -> Steady | None:
+    """The largest batch up to which both times are kept; None where one request breaks them."""
+    best = None
+    for batch in range(1, LARGEST_BATCH + 1):
+        found = decoding(service, batch)
+        if found.ttft_s > ttft_s or found.tpot_s > tpot_s:
+            break
+        best = found
+    return best
+
+
 def most_requests_per_s(service: Service) -> float:
     """The largest rate that any batch sustains."""
     return float(_rates(service, np.arange(1.0, LARGEST_BATCH + 1.0)).max())

@@ -19,14 +19,36 @@ def load_lines(plan: Plan) -> list[RenderableType]:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for name, point in (("off", load.off), ("drafted", load.drafted)):
         table.add_row(name, *_cells(point))
-    return [Text(_asked(load, plan)), table, Text(_prefill(load))]
+    kept = [Text(line) for line in _targets(load)]
+    return [Text(_asked(load, plan)), table, *kept, Text(_prefill(load))]
 
 
 def _asked(load: Load, plan: Plan) -> str:
     lengths = f"prompts of {tokens(load.prompt_len)}, answers of {tokens(load.output_len)} tokens"
     if load.qps is not None:
         return f"{load.qps:g} requests a second, {lengths}"
+    if load.concurrency is None and (load.max_ttft_s or load.max_tpot_s):
+        return f"{plan.best.batch} answers written at once, {lengths}"
     return f"{load.concurrency or plan.best.batch} requests in flight, {lengths}"
+
+
+def _targets(load: Load) -> list[str]:
+    """Which of the two ways of decoding keeps the times that were asked for."""
+    limits = (("first token", load.max_ttft_s), ("token", load.max_tpot_s))
+    stated = [f"{milliseconds(limit)} to a {name}" for name, limit in limits if limit is not None]
+    if not stated:
+        return []
+    verdicts = [
+        f"{name} {'keeps' if _keeps(load, point) else 'breaks'} that"
+        for name, point in (("off", load.off), ("drafted", load.drafted))
+        if point is not None
+    ]
+    return [f"At most {' and '.join(stated)} asked for: {', '.join(verdicts)}."]
+
+
+def _keeps(load: Load, point: LoadPoint) -> bool:
+    first, each = load.max_ttft_s, load.max_tpot_s
+    return (first is None or point.ttft_s <= first) and (each is None or point.tpot_s <= each)
 
 
 def _cells(point: LoadPoint | None) -> list[str]:

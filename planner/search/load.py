@@ -1,10 +1,19 @@
-"""From requests to a batch: what --concurrency or --qps and the two lengths imply."""
+"""From requests to a batch: what a load or the times to keep imply, with the two lengths."""
 
+import math
 from dataclasses import asdict, replace
 
 from planner.cost.deployment import Deployment, step_coefficients
 from planner.cost.drafting import draft_coefficients
-from planner.cost.load import Service, Steady, arriving, in_flight, most_requests_per_s
+from planner.cost.load import (
+    Service,
+    Steady,
+    arriving,
+    decoding,
+    in_flight,
+    most_requests_per_s,
+    within,
+)
 from planner.cost.prefill import Prefill, drafter_prefill_seconds, prefill_seconds
 from planner.errors import NoFeasiblePlan
 from planner.search.ceiling import Point
@@ -20,13 +29,23 @@ def states_load(question: Question) -> bool:
     return question.prompt_len is not None and question.output_len is not None
 
 
+def targets_alone(question: Question) -> bool:
+    """Whether times to keep are stated and no load; the largest batch that keeps them is meant."""
+    limits = (question.max_ttft_s, question.max_tpot_s)
+    loads = (question.qps, question.concurrency, question.batch)
+    return limits != (None, None) and loads == (None, None, None)
+
+
 def implied_batch(question: Question, d: Deployment, context: int) -> int | None:
-    """Batch that the load implies while decoding plainly; None where none is stated.
+    """Batch that the load or the times to keep imply while decoding plainly.
+
+    None where neither is stated; 1 where even one request breaks the times.
 
     Raises:
         NoFeasiblePlan: no batch keeps up with the stated rate.
     """
     stated = question.qps is not None or question.concurrency is not None
+    stated = stated or targets_alone(question)
     if not states_load(question) or not stated:
         return None
     grid = Grid(PROBED_BATCHES, (context,), (0,))
@@ -34,6 +53,9 @@ def implied_batch(question: Question, d: Deployment, context: int) -> int | None
     times = tuple(at(total, (b, 0, 0)) for b in range(len(PROBED_BATCHES)))
     prefill = prefill_seconds(d, step_coefficients(d), question.prompt_len or 1)
     service = Service(prefill, question.output_len or 1, PROBED_BATCHES, times)
+    if targets_alone(question):
+        kept = within(service, question.max_ttft_s or math.inf, question.max_tpot_s or math.inf)
+        return kept.batch if kept else 1
     found = _balance(question, service, 1)
     if found is None:
         raise NoFeasiblePlan(
@@ -49,6 +71,8 @@ def _balance(question: Question, service: Service, batch: int) -> Steady | None:
     """The load in balance; `batch` requests are in flight where neither form is stated."""
     if question.qps is not None:
         return arriving(service, question.qps)
+    if targets_alone(question):
+        return decoding(service, batch)
     return in_flight(service, question.concurrency or batch)
 
 
@@ -93,6 +117,8 @@ def load_of(question: Question, plain: Point, drafted: Point | None) -> Load | N
         qps=question.qps,
         prompt_len=prompt_len,
         output_len=output_len,
+        max_ttft_s=question.max_ttft_s,
+        max_tpot_s=question.max_tpot_s,
         prefill_s=off.target_s,
         drafter_prefill_s=with_drafter.drafter_s if with_drafter else 0.0,
         off=_point(question, plain, off),

@@ -32,6 +32,10 @@ class Question:
     """Tokens of the prompt, mean."""
     output_len: int | None = None
     """Tokens of the answer, mean."""
+    max_ttft_s: float | None = None
+    """Longest time to the first token."""
+    max_tpot_s: float | None = None
+    """Longest mean time between tokens of one answer."""
     workload: str | None = None
     """Workload class or free text."""
     temperature: float | None = None

@@ -286,6 +286,10 @@ class Load(_Record):
     """Mean tokens of a prompt."""
     output_len: int
     """Mean tokens of an answer."""
+    max_ttft_s: float | None = None
+    """Time to the first token that was to be kept."""
+    max_tpot_s: float | None = None
+    """Time between tokens that was to be kept."""
     prefill_s: float
     """Target over one prompt."""
     drafter_prefill_s: float

@@ -9,7 +9,7 @@ from planner.search.candidates import drafters, formats, grid_of
 from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
 from planner.search.draft_device import with_draft_device
 from planner.search.evaluate import Grid
-from planner.search.load import implied_batch, with_batch
+from planner.search.load import implied_batch, targets_alone, with_batch
 from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
 from planner.search.remedies import Misfit, remedies
@@ -100,9 +100,26 @@ def _loaded(question: Question, tried: Misfit) -> tuple[Placement, int]:
     batch = implied_batch(question, placement.deployment, asked.context_len)
     if batch is None:
         return placement, asked.batch
-    if batch > asked.batch:
-        more = replace(asked, batch=batch)
-        placement = place(tried.target, tried.machine, tried.engine, more)
+    if batch <= asked.batch:
+        return placement, batch
+    more = place(tried.target, tried.machine, tried.engine, replace(asked, batch=batch))
+    if more.fits or not targets_alone(question):
+        return more, batch
+    return _most_that_fits(tried, placement, batch)
+
+
+def _most_that_fits(tried: Misfit, placement: Placement, too_many: int) -> tuple[Placement, int]:
+    """The largest batch below `too_many` that fits, by halving; the asked one is known to fit."""
+    batch = tried.wanted.batch
+    while too_many - batch > 1:
+        middle = (batch + too_many) // 2
+        found = place(
+            tried.target, tried.machine, tried.engine, replace(tried.wanted, batch=middle)
+        )
+        if found.fits:
+            placement, batch = found, middle
+        else:
+            too_many = middle
     return placement, batch
 
 

@@ -84,8 +84,11 @@ def test_every_option_reaches_the_question(asked: list[Question]) -> None:
         assert getattr(asked[0], field) == value
     assert run("--gpu", "4090", "--qps", "2.5", "--prompt-len", "9", "--output-len", "9") == 0
     assert asked[1].qps == 2.5
+    lengths = ("--prompt-len", "9", "--output-len", "9")
+    assert run("--gpu", "4090", "--max-ttft", "500", "--max-tpot", "30", *lengths) == 0
+    assert (asked[2].max_ttft_s, asked[2].max_tpot_s) == (0.5, 0.03)
     assert run("--gpu", "4090", "--acceptance", "log.json") == 0
-    assert asked[2].acceptance == "log.json"
+    assert asked[3].acceptance == "log.json"
 
 
 def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> None:
@@ -97,6 +100,8 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         "--model",
         "--gpu",
         "--qps",
+        "--max-ttft",
+        "--max-tpot",
         "--acceptance",
         "--out",
         "--force",
@@ -120,6 +125,7 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         (["--drafter", "none", "--tokens-per-round", "2"], ["none", "--tokens-per-round 2"]),
         (["--concurrency", "4", "--qps", "1"], ["--concurrency 4", "--qps 1"]),
         (["--qps", "1"], ["--prompt-len", "--output-len"]),
+        (["--max-tpot", "30"], ["--max-tpot 30", "--prompt-len", "--output-len"]),
         (["--batch", "1,2", "--concurrency", "4"], ["--batch 1,2", "--concurrency 4"]),
         (
             ["--context", "1K", "--prompt-len", "1K", "--output-len", "1"],
@@ -167,6 +173,7 @@ def test_contradictions_name_both_sides(
         ("--tile-rows", "0"),
         ("--tp", "0"),
         ("--qps", "-1"),
+        ("--max-ttft", "-5"),
         ("--drafter", "EAGLE-3"),
     ],
 )

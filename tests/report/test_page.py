@@ -11,12 +11,13 @@ from sample_plans import INPUTS, LEDGER, OFF, TILE, evaluation, plan
 from planner.report.command_line import shell_lines
 from planner.report.comparison import Answer, comparison
 from planner.report.explanation import explanation
+from planner.report.load import load_lines
 from planner.report.memory import bar
 from planner.report.page import page
 from planner.report.plain import plain
 from planner.report.screen import screen_text
 from planner.report.verdict import verdict_line
-from planner.search.records import Plan, Rejection, Term
+from planner.search.records import Load, LoadPoint, Plan, Rejection, Term
 
 
 class Terminal(StringIO):
@@ -245,3 +246,16 @@ def test_rejections_are_grouped_by_reason(helpful_plan: Plan) -> None:
     rejected = [Rejection(what=f"d{n}", reason="no room", count=1000) for n in range(4)]
     drawn = text_of(helpful_plan.model_copy(update={"rejected": tuple(rejected)}))
     assert "- d0, d1 and 2 more: no room (4,000)\n" in drawn
+
+
+def test_the_load_says_who_keeps_the_times_asked_for(helpful_plan: Plan) -> None:
+    off = LoadPoint(
+        batch=8, requests_per_s=2.0, ttft_s=0.2, tpot_s=0.03, latency_s=4.0, prefill_share=0.1
+    )
+    load = Load(
+        concurrency=None, qps=2.0, prompt_len=1024, output_len=128, max_tpot_s=0.02,
+        prefill_s=0.1, drafter_prefill_s=0.0, off=off,
+        drafted=off.model_copy(update={"tpot_s": 0.01}),
+    )  # fmt: skip
+    lines = [str(line) for line in load_lines(helpful_plan.model_copy(update={"load": load}))]
+    assert any("off breaks that, drafted keeps that" in line for line in lines)

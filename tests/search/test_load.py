@@ -76,3 +76,47 @@ def test_a_rate_beyond_the_machine_says_what_it_sustains() -> None:
 def test_the_load_is_part_of_the_plan_file() -> None:
     plan = loaded(qps=2.0)
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
+
+
+def timed(max_ttft_s: float | None, max_tpot_s: float | None, output_len: int = 256) -> Plan:
+    return recommend(
+        Question(
+            model="Qwen3-8B", gpu="4090", quant="fp8", prompt_len=1024, output_len=output_len,
+            max_ttft_s=max_ttft_s, max_tpot_s=max_tpot_s,
+        )
+    )  # fmt: skip
+
+
+def test_times_to_keep_imply_the_largest_batch_that_keeps_them() -> None:
+    plan = timed(0.5, 0.030)
+    found = load(plan).off
+    assert found is not None
+    assert found.batch == plan.inputs.batch > 1
+    assert found.ttft_s <= 0.5
+    assert found.tpot_s <= 0.030
+    assert timed(0.5, 0.025).inputs.batch < plan.inputs.batch < timed(0.5, 0.035).inputs.batch
+
+
+def test_times_that_anything_keeps_stop_at_the_memory() -> None:
+    plan = timed(60.0, 60.0, output_len=4096)
+    assert plan.best.ledger.max_batch_at_context <= plan.inputs.batch
+    assert plan.inputs.batch > 8
+
+
+def test_times_that_one_request_breaks_still_get_an_answer() -> None:
+    plan = timed(None, 0.004)
+    assert plan.inputs.batch == 1
+    found = load(plan).off
+    assert found is not None
+    assert found.tpot_s > 0.004
+
+
+def test_a_stated_load_keeps_its_batch_beside_the_times() -> None:
+    plan = recommend(
+        Question(
+            model="Qwen3-8B", gpu="4090", quant="fp8", prompt_len=1024, output_len=256,
+            concurrency=8, max_tpot_s=0.001,
+        )
+    )  # fmt: skip
+    assert plan.inputs.batch == loaded(concurrency=8).inputs.batch
+    assert load(plan).max_tpot_s == 0.001
