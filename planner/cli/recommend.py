@@ -12,20 +12,17 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from planner.cli.contradictions import check_question
+from planner.cli.launchable import launchable
 from planner.cli.options import question_from, with_question_options
 from planner.cli.verbs import attach_plugin, find_plugin
-from planner.emit.devices import device_notes
-from planner.emit.registry import emitter_for
-from planner.errors import EngineUnsupported, InputError, PlannerError
-from planner.search.recommend import recommend
-from planner.search.records import Plan, PlanInputs
+from planner.errors import InputError, PlannerError
+from planner.search.records import Plan
 from planner.search.situation import situation
 from planner.search.sweep import search
 
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-    from planner.emit.records import Emission, Emitter
     from planner.report.comparison import Answer
     from planner.report.prices import Prices
     from planner.search.question import Question
@@ -131,8 +128,7 @@ def _check_outputs(wanted: Wanted, questions: int) -> None:
 
 
 def _answer(question: Question, wanted: Wanted) -> None:
-    plan = recommend(question)
-    plan, emission = _with_launch(plan, must=wanted.out is not None)
+    plan, emission = launchable(question, must=wanted.out is not None)
     if wanted.all_evaluations is not None:
         _write_evaluations(question, wanted.all_evaluations)
     if wanted.out is not None and emission is not None:
@@ -157,28 +153,6 @@ def _write_evaluations(question: Question, path: Path) -> None:
     write_evaluations(path, results)
 
 
-def _with_launch(plan: Plan, *, must: bool) -> tuple[Plan, Emission | None]:
-    """The plan with the command that starts it.
-
-    Where the engine's rules forbid it, the answer still stands: the reason becomes a warning,
-    unless files `must` come out.
-    """
-    try:
-        emission = _emitter(plan.inputs).emit(plan)
-    except EngineUnsupported as refusal:
-        if must:
-            raise
-        warnings = (*plan.warnings, f"no command can be given: {refusal}")
-        return plan.model_copy(update={"warnings": warnings}), None
-    emission = replace(emission, notes=(*device_notes(plan), *emission.notes))
-    return plan.model_copy(update={"launch": emission.launch}), emission
-
-
-def _emitter(asked: PlanInputs) -> Emitter:
-    version = f"=={asked.engine_version}" if asked.engine_version else ""
-    return emitter_for(f"{asked.engine}{version}")
-
-
 def plan_json(plan: Plan) -> str:
     """What `--json` prints and plan.json holds."""
     return plan.model_dump_json(indent=1)
@@ -199,7 +173,7 @@ def _compare(questions: Sequence[Question], wanted: Wanted) -> None:
     answers, failures = [], []
     for question in questions:
         try:
-            plan, error = _with_launch(recommend(question), must=False)[0], ""
+            plan, error = launchable(question, must=False)[0], ""
         except PlannerError as failure:
             plan, error = None, str(failure)
             failures.append(failure)

@@ -1,5 +1,6 @@
 """What the search goes through: formats, cache types, drafters, batches and contexts."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -78,7 +79,28 @@ def drafters(question: Question, arch: ModelArch, engine: str) -> DrafterChoice:
     families = _families(question)
     if families == ():
         return DrafterChoice((), {})
-    return drafters_for(arch, families=families, drafter_path=question.drafter_path, engine=engine)
+    found = drafters_for(arch, families=families, drafter_path=question.drafter_path, engine=engine)
+    specs = tuple(_as_served(spec, engine) for spec in found.specs)
+    return _without(DrafterChoice(specs, found.not_applicable), dict(question.set_aside))
+
+
+def _as_served(spec: DrafterSpec, engine: str) -> DrafterSpec:
+    """SGLang and TensorRT-LLM run each of several MTP modules once; the others repeat them."""
+    if spec.family != "mtp" or spec.draft_len_step <= 1 or engine not in ("sglang", "trtllm"):
+        return spec
+    return replace(spec, max_draft_len=min(spec.draft_len_step, spec.max_draft_len or 64))
+
+
+def _without(choice: DrafterChoice, set_aside: Mapping[str, str]) -> DrafterChoice:
+    """The choice less the drafters that were set aside, whose reasons stand with their family."""
+    if not set_aside:
+        return choice
+    gone = [spec for spec in choice.specs if spec.drafter_id in set_aside]
+    reasons: dict[Family, str] = {spec.family: set_aside[spec.drafter_id] for spec in gone}
+    kept = tuple(spec for spec in choice.specs if spec.drafter_id not in set_aside)
+    still = {spec.family for spec in kept}
+    named = {family: why for family, why in reasons.items() if family not in still}
+    return DrafterChoice(kept, {**choice.not_applicable, **named})
 
 
 @dataclass(frozen=True, slots=True)

@@ -57,4 +57,6 @@ class Question:
     """Top of the tile ladder that G*(1+D) may fill, rows."""
     max_vram_mib: float | None = None
     """Memory of each GPU that may be used, MiB."""
+    set_aside: tuple[tuple[str, str], ...] = ()
+    """Drafters not to offer, each with the reason: those that the engine's rules refused."""
     seed: int = 0

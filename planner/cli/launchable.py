@@ -1,0 +1,57 @@
+"""A plan together with the command that starts it, or the reason why there is none."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from planner.emit.devices import device_notes
+from planner.emit.registry import emitter_for
+from planner.errors import EngineUnsupported
+from planner.search.recommend import recommend
+
+if TYPE_CHECKING:
+    from planner.emit.records import Emission
+    from planner.search.question import Question
+    from planner.search.records import Plan
+
+_TRIES = 6
+"""Drafters that an engine's rules may refuse before the answer stands without a command."""
+
+
+def launchable(question: Question, *, must: bool) -> tuple[Plan, Emission | None]:
+    """The best plan that the engine's rules allow, with its command.
+
+    A drafter that the rules refuse is set aside for the next best, unless it was asked for. Where
+    no drafter helps against a rule, the first answer stands and the reason becomes a warning.
+
+    Raises:
+        EngineUnsupported: a rule forbids the plan and files `must` come out.
+    """
+    first = plan = recommend(question)
+    refusals: list[EngineUnsupported] = []
+    asked = question.drafter is not None or question.drafter_path is not None
+    while True:
+        try:
+            return _launched(plan, refusals)
+        except EngineUnsupported as refusal:
+            refusals.append(refusal)
+            if asked or not plan.best.draft_len or len(refusals) == _TRIES:
+                break
+            drafter = (plan.best.drafter_id, str(refusal))
+            question = replace(question, set_aside=(*question.set_aside, drafter))
+            plan = recommend(question)
+    if must:
+        raise refusals[0]
+    warnings = (*first.warnings, f"no command can be given: {refusals[0]}")
+    return first.model_copy(update={"warnings": warnings}), None
+
+
+def _launched(plan: Plan, refusals: list[EngineUnsupported]) -> tuple[Plan, Emission]:
+    asked = plan.inputs
+    version = f"=={asked.engine_version}" if asked.engine_version else ""
+    emission = emitter_for(f"{asked.engine}{version}").emit(plan)
+    emission = replace(emission, notes=(*device_notes(plan), *emission.notes))
+    passed_over = tuple(f"a faster drafter was passed over: {refusal}" for refusal in refusals)
+    found = {"launch": emission.launch, "warnings": (*plan.warnings, *passed_over)}
+    return plan.model_copy(update=found), emission

@@ -1,0 +1,35 @@
+from dataclasses import replace
+
+import pytest
+
+from planner.cli.launchable import launchable
+from planner.errors import EngineUnsupported
+from planner.search.question import Question
+
+MIMO = Question(model="XiaomiMiMo/MiMo-7B-Base", gpu="4090", engine="llama.cpp")
+"""llama.cpp has no graph for this model's MTP layer."""
+
+
+def test_a_drafter_that_the_engine_refuses_is_passed_over_for_the_next() -> None:
+    plan, emission = launchable(MIMO, must=True)
+    assert emission is not None
+    assert plan.best.family == "ngram"
+    assert any("passed over" in warning and "mtp-graph" in warning for warning in plan.warnings)
+    assert "mtp-graph" in plan.not_applicable["mtp"]
+
+
+def test_a_drafter_that_was_asked_for_is_not_replaced() -> None:
+    asked = replace(MIMO, drafter="mtp")
+    plan, emission = launchable(asked, must=False)
+    assert emission is None
+    assert plan.best.family == "mtp"
+    assert any(warning.startswith("no command can be given") for warning in plan.warnings)
+    with pytest.raises(EngineUnsupported, match="mtp-graph"):
+        launchable(asked, must=True)
+
+
+def test_several_mtp_modules_bound_the_draft_where_the_engine_runs_each_once() -> None:
+    asked = Question(model="MiniMaxAI/MiniMax-M2.5", gpu="8xH200", drafter="mtp")
+    once, _ = launchable(replace(asked, engine="sglang"), must=True)
+    again, _ = launchable(replace(asked, engine="vllm"), must=True)
+    assert once.best.draft_len <= 3 < again.best.draft_len
