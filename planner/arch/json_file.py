@@ -45,7 +45,10 @@ def parse_json_object(data: bytes, where: str) -> dict[str, Any]:
         raise InputError(f"{where} is nested too deep to be a model config") from None
     except ValueError as error:
         text = ascii(str(error))[1:-1][:120]
-        raise InputError(f"{where} is not valid JSON ({text}); fetch the file again") from None
+        raise InputError(
+            f"{where} is not valid JSON ({text}); fetch the file again (a metrics page or an "
+            "engine's log goes to --acceptance)"
+        ) from None
     if not isinstance(found, dict):
         raise InputError(f"{where} holds a {type(found).__name__}, expected a JSON object")
     return found

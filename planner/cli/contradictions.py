@@ -14,6 +14,20 @@ MOST_TOKENS_PER_ROUND = 64
 MOST_CELLS = 16_384
 """Batches times contexts of one search: beyond, its arrays would take gigabytes."""
 
+_ARM = "the files of --engine vllm hold a command for it beside the n-gram one"
+_BLOCK = "it is a descendant of DFlash: use --drafter dflash, or --drafter-path"
+_VARIANTS = {
+    "pard": "it is a draft model that drafts in one pass: use --drafter external or --drafter-path",
+    "peagle": "it is an EAGLE-3 head that drafts in one pass: use --drafter eagle3 or "
+    "--drafter-path",
+    "suffix": f"it is an n-gram look-up of vLLM: use --drafter ngram; {_ARM}",
+    "ngramgpu": f"it is an n-gram look-up of vLLM: use --drafter ngram; {_ARM}",
+    "domino": _BLOCK,
+    "lilicorr": _BLOCK,
+    "xpress": _BLOCK,
+}
+"""Variants that people ask for by name, without -, _ and spaces -> the family to give."""
+
 
 def check_question(question: Question) -> None:
     """Refuse a question that contradicts itself or states an impossible number.
@@ -68,12 +82,20 @@ def _milliseconds(seconds: float | None) -> float | None:
     return None if seconds is None else seconds * 1e3
 
 
+def _instead_of(family: str) -> str:
+    """What to give in place of a word that names no family."""
+    word = re.sub("[-_ ]", "", family.lower())
+    if word in _VARIANTS:
+        return _VARIANTS[word]
+    near = get_close_matches(word, FAMILIES, n=1)
+    hint = f"; did you mean {near[0]}?" if near else ""
+    return f"choose from {', '.join(FAMILIES)}{hint}"
+
+
 def _drafter(question: Question) -> Iterator[str]:
     family = question.drafter
     if family is not None and family not in FAMILIES:
-        near = get_close_matches(re.sub("[-_ ]", "", family.lower()), FAMILIES, n=1)
-        hint = f"; did you mean {near[0]}?" if near else ""
-        yield f"--drafter {family} is no family; choose from {', '.join(FAMILIES)}{hint}"
+        yield f"--drafter {family} is no family; {_instead_of(family)}"
     if question.tokens_per_round is not None and question.acceptance is not None:
         yield (
             f"--tokens-per-round {question.tokens_per_round:g} and --acceptance "

@@ -12,6 +12,7 @@ from hwprofiles.yamlfile import parse_untrusted, validate
 from planner.search.records import Plan
 
 SECONDS_PER_HOUR = 3600.0
+_FORM = "give, for example, {currency: USD, per_hour: {RTX 4090: 0.40}}"
 
 
 class Prices(BaseModel):
@@ -45,7 +46,10 @@ def read_prices(path: Path) -> Prices:
     Raises:
         InputError: the file cannot be read, or a card in it is not known.
     """
-    stated = validate(Prices, parse_untrusted(path), path)
+    try:
+        stated = validate(Prices, parse_untrusted(path), path)
+    except InputError as error:
+        raise InputError(f"{error}; {_FORM}") from error
     by_id: dict[str, float] = {}
     for name, price in stated.per_hour.items():
         try:

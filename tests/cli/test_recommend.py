@@ -193,6 +193,22 @@ def test_a_near_family_name_is_suggested() -> None:
         run("--gpu", "4090", "--drafter", "EAGLE-3")
 
 
+@pytest.mark.parametrize(
+    ("variant", "use"),
+    [
+        ("PARD", "--drafter external"),
+        ("p-eagle", "--drafter eagle3"),
+        ("suffix", "--drafter ngram"),
+        ("ngram_gpu", "--drafter ngram"),
+        ("domino", "--drafter dflash"),
+    ],
+)
+def test_a_variant_is_sent_to_its_family(variant: str, use: str) -> None:
+    with pytest.raises(InputError, match=use) as refusal:
+        run("--gpu", "4090", "--drafter", variant)
+    assert "did you mean" not in str(refusal.value)
+
+
 @pytest.mark.parametrize("arguments", [[], ["--gpu", "4090", "--tp", "two"]])
 def test_usage_errors_exit_2(arguments: list[str]) -> None:
     assert run(*arguments) == 2

@@ -55,6 +55,13 @@ def test_a_defect_of_the_file_is_named(tmp_path: Path, text: str, says: str) -> 
         read_prices(written(tmp_path, text))
 
 
+def test_a_wrong_form_shows_the_right_one(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="for example, ") as refusal:
+        read_prices(written(tmp_path, "4090: 0.4\n"))
+    shown = str(refusal.value).rpartition("for example, ")[2]
+    assert read_prices(written(tmp_path, shown)).per_hour == {"nvidia-rtx-4090": 0.40}
+
+
 def test_table_and_page_show_the_price(helpful_plan: Plan) -> None:
     plan = priced(helpful_plan, gpu="nvidia-rtx-4090", power_w=450.0)
     prices = Prices(currency="USD", per_hour={"nvidia-rtx-4090": 0.36})
