@@ -31,6 +31,8 @@ def launchable(question: Question, *, must: bool) -> tuple[Plan, Emission | None
     first = plan = recommend(question)
     refusals: list[EngineUnsupported] = []
     asked = question.drafter is not None or question.drafter_path is not None
+    # No other drafter changes that engines load none on such a device.
+    asked = asked or plan.inputs.drafter_device_kind in ("lpu", "other")
     while True:
         try:
             return _launched(plan, refusals)

@@ -33,3 +33,11 @@ def test_several_mtp_modules_bound_the_draft_where_the_engine_runs_each_once() -
     once, _ = launchable(replace(asked, engine="sglang"), must=True)
     again, _ = launchable(replace(asked, engine="vllm"), must=True)
     assert once.best.draft_len <= 3 < again.best.draft_len
+
+
+def test_a_device_that_no_engine_reaches_keeps_its_estimate() -> None:
+    question = Question(model="Qwen3-32B", gpu="H100", drafter_device="Groq LPU v1")
+    plan, emission = launchable(question, must=False)
+    assert plan.best.draft_len > 0
+    assert emission is None
+    assert any("no command can be given" in warning for warning in plan.warnings)
