@@ -26,7 +26,7 @@ from spec_kernels.manifest import (
     source_sha256,
 )
 
-BUILD_FORM = 1
+BUILD_FORM = 2
 """Rises when the builder itself changes what it would choose."""
 
 

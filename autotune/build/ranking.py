@@ -83,7 +83,9 @@ def static_seconds(work: Work, config: TileConfig, blocks_per_sm: int) -> float:
     stream_s = cache_bytes * (1 + REREAD_SHARE * (tiles - 1)) / rate
     waves = math.ceil(blocks / (device.sm_count * blocks_per_sm))
     compute_s = waves * steps * (_step_s(work, config, resident) + STEP_S)
-    hidden = OVERLAP * min(stream_s, compute_s)
+    # Without a second stage a block waits for each of its loads; only other blocks fill the gap.
+    bare = OVERLAP if config.num_stages > 1 else max(OVERLAP, 1 / resident)
+    hidden = bare * min(stream_s, compute_s)
     launches_s = LAUNCH_S * (1 + (splits > 1))
     return max(stream_s, compute_s) + hidden + launches_s + _merge_s(work, splits)
 

@@ -35,6 +35,11 @@ def test_a_taller_tile_than_the_rows_need_is_not_preferred() -> None:
     assert static_seconds(WORK, tall, 1) > static_seconds(WORK, CONFIG, 1)
 
 
+def test_loading_ahead_is_worth_it() -> None:
+    bare = replace(CONFIG, num_stages=1)
+    assert static_seconds(WORK, bare, 1) > static_seconds(WORK, CONFIG, 1)
+
+
 def test_tiles_that_read_the_cache_twice_cost_more() -> None:
     long = replace(WORK, kv_len=65536)
     assert static_seconds(long, replace(CONFIG, block_m=16), 2) > static_seconds(long, CONFIG, 2)
