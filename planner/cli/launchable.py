@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from planner.search.question import Question
     from planner.search.records import Plan
 
-_TRIES = 6
+_TRIES = 16
 """Drafters that an engine's rules may refuse before the answer stands without a command."""
 
 

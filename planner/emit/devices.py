@@ -12,6 +12,9 @@ _OTHERS = {
     "Huawei": "vllm-ascend and MindIE are builds of their own, whose options were not read",
 }
 
+_LOWEST = {"vllm": (7.5, "vLLM docs of v0.21.0, getting_started/installation/gpu.cuda.inc.md")}
+"""Engine -> (lowest compute capability that its wheels hold kernels for, source)."""
+
 
 def vendor(plan: Plan) -> str:
     """Maker of the target's card; a profile of the user's own counts as NVIDIA."""
@@ -34,6 +37,7 @@ def refuse_devices(plan: Plan) -> None:
             f"no files are written for {asked.gpu_name}: {_OTHERS[maker]}; take draft length, "
             "batch and context from the plan"
         )
+    _refuse_old_card(plan)
     if asked.drafter_device is None or plan.best.draft_len == 0:
         return
     if asked.drafter_device_kind in ("lpu", "other"):
@@ -46,6 +50,20 @@ def refuse_devices(plan: Plan) -> None:
             f"{asked.engine} runs the drafter on the target's GPUs and cannot place it on "
             f"{asked.drafter_device}; use --engine llama.cpp (-devd, -ngld), or drop "
             "--drafter-device [llama.cpp common/arg.cpp:4238]"
+        )
+
+
+def _refuse_old_card(plan: Plan) -> None:
+    asked = plan.inputs
+    lowest, source = _LOWEST.get(asked.engine, (0.0, ""))
+    try:
+        capability = load_gpu(asked.gpu).compute_capability
+    except InputError:
+        return
+    if capability and float(capability) < lowest:
+        raise EngineUnsupported(
+            f"{asked.engine} {asked.engine_version} needs compute capability {lowest} or higher; "
+            f"{asked.gpu_name} has {capability}; use --engine llama.cpp [{source}]"
         )
 
 

@@ -29,6 +29,8 @@ def verdict_line(plan: Plan) -> str:
     word = verdict_word(plan)
     where = f"{plain(plan.inputs.model_name)} on {cards(plan.inputs)}"
     drafted = plan.best_drafted
+    if drafted is None and plan.inputs.drafter == "none":
+        return f"Plain, as asked: {where} without speculation."
     if drafted is None:
         return f"{word}: no drafter both applies to and fits beside {where}; run it plain."
     what, gain = f"{family_title(drafted.family)} with D={drafted.draft_len}", speedup(drafted)

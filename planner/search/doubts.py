@@ -1,6 +1,6 @@
 """What a question states and the looked-up facts contradict: refused, or said beside the answer."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
 from hwprofiles.detect import is_auto
@@ -14,6 +14,7 @@ from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
 from planner.cost.deployment import Deployment
+from planner.drafters.records import DrafterSpec
 from planner.search.machine import Machine
 from planner.search.question import Question
 from planner.search.setup import TENSOR_PARALLEL, parse_offload
@@ -112,6 +113,17 @@ def context_doubts(arch: ModelArch, context_len: int) -> tuple[str, ...]:
     return (
         f"context {context_len} is past the {longest} positions of {arch.name}: it needs rope "
         "scaling, and acceptance there is not known",
+    )
+
+
+def drafter_doubts(spec: DrafterSpec | None, contexts: Sequence[int]) -> tuple[str, ...]:
+    """A drafter asked to work past the positions it was made for."""
+    longest = spec.max_position if spec else None
+    if spec is None or longest is None or max(contexts) <= longest:
+        return ()
+    return (
+        f"the drafter {spec.drafter_id} ends at {longest} positions and context "
+        f"{max(contexts)} was asked for: what it proposes there is seldom accepted",
     )
 
 

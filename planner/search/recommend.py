@@ -7,7 +7,7 @@ from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
 from planner.search.ceiling import Point, faster_host, host_ceiling
 from planner.search.change import Choice, what_would_change
-from planner.search.doubts import doubts, stage_doubts
+from planner.search.doubts import doubts, drafter_doubts, stage_doubts
 from planner.search.evaluate import GridResult
 from planner.search.inputs import drafter_record, inputs_of
 from planner.search.load import load_of
@@ -78,8 +78,11 @@ def _warnings(s: Situation, answer: _Answer) -> tuple[str, ...]:
     d = s.placement.deployment
     context = s.grid.contexts[s.headline[1]]
     stated = doubts(s.question, d.arch, s.machine, s.workload, context)
+    spec = answer.drafted.result.spec if answer.drafted else None
+    drafter = drafter_doubts(spec, s.question.context or (context,))
     slow_host = host_ceiling(answer.drafted or answer.plain, s.machine)
-    found = [*slow_host, *s.machine.notes, *stated, *stage_doubts(d), *d.arch.warnings, *s.tried]
+    found = [*slow_host, *s.machine.notes, *stated, *drafter, *stage_doubts(d)]
+    found += [*d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")
     return tuple(dict.fromkeys(found))

@@ -4,6 +4,7 @@ import pytest
 
 from planner.cli.launchable import launchable
 from planner.errors import EngineUnsupported
+from planner.report.verdict import verdict_line
 from planner.search.question import Question
 
 MIMO = Question(model="XiaomiMiMo/MiMo-7B-Base", gpu="4090", engine="llama.cpp")
@@ -41,3 +42,24 @@ def test_a_device_that_no_engine_reaches_keeps_its_estimate() -> None:
     assert plan.best.draft_len > 0
     assert emission is None
     assert any("no command can be given" in warning for warning in plan.warnings)
+
+
+def test_a_card_below_the_engines_kernels_gets_no_files() -> None:
+    asked = Question(model="Qwen/Qwen3-8B", gpu="1080 Ti", engine="vllm", quant="w4a16")
+    with pytest.raises(EngineUnsupported, match=r"7\.5 or higher; GTX 1080 Ti has 6\.1.*llama"):
+        launchable(asked, must=True)
+
+
+def test_a_plain_plan_that_was_asked_for_is_no_dont() -> None:
+    plan, _ = launchable(replace(MIMO, drafter="none"), must=True)
+    assert verdict_line(plan).startswith("Plain, as asked: ")
+
+
+def test_a_context_past_the_drafters_positions_is_said() -> None:
+    asked = Question(model="Qwen/Qwen3-8B", gpu="H100", drafter="eagle3")
+    near, _ = launchable(asked, must=True)
+    far, _ = launchable(replace(asked, context=(65536,)), must=True)
+    assert far.drafter is not None
+    limit = str(far.drafter["max_position"])
+    assert any("seldom accepted" in w and limit in w for w in far.warnings)
+    assert not any("seldom accepted" in w for w in near.warnings)
