@@ -1,4 +1,5 @@
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
@@ -7,6 +8,7 @@ from planner.errors import EngineUnsupported
 from planner.report.verdict import verdict_line
 from planner.search.question import Question
 
+EAGLE = Path(__file__).parents[1] / "data" / "drafters" / "llama3-8B-eagle3.json"
 MIMO = Question(model="XiaomiMiMo/MiMo-7B-Base", gpu="4090", engine="llama.cpp")
 """llama.cpp has no graph for this model's MTP layer."""
 
@@ -56,10 +58,9 @@ def test_a_plain_plan_that_was_asked_for_is_no_dont() -> None:
 
 
 def test_a_context_past_the_drafters_positions_is_said() -> None:
-    asked = Question(model="Qwen/Qwen3-8B", gpu="H100", drafter="eagle3")
+    asked = Question(model="meta-llama/Meta-Llama-3-8B-Instruct", gpu="H100")
+    asked = replace(asked, drafter_path=str(EAGLE), context=(1024,))
     near, _ = launchable(asked, must=True)
-    far, _ = launchable(replace(asked, context=(65536,)), must=True)
-    assert far.drafter is not None
-    limit = str(far.drafter["max_position"])
-    assert any("seldom accepted" in w and limit in w for w in far.warnings)
-    assert not any("seldom accepted" in w for w in near.warnings)
+    far, _ = launchable(replace(asked, context=(4096,)), must=True)
+    assert any("ends at 2048 positions" in warning for warning in far.warnings)
+    assert not any("ends at 2048 positions" in warning for warning in near.warnings)
