@@ -4,17 +4,21 @@ Memory, power cap and bus come from the driver, bandwidth and matrix rates from 
 the board's name means.
 """
 
+from __future__ import annotations
+
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hwprofiles.device import GB, PCIE_ACHIEVED, Device, load_device, pcie_link
 from hwprofiles.errors import InputError
 from hwprofiles.load import load_gpu, load_index
 from hwprofiles.lookup import GpuMatch, find_gpu
-from hwprofiles.nvml import NAME_IT, MigSlice, Reading, Readings, read_cards
+
+if TYPE_CHECKING:
+    from hwprofiles.nvml import MigSlice, Reading, Readings
 from hwprofiles.provenance import weakest
 from hwprofiles.spelling import memory_fits, split_memory
 
@@ -68,6 +72,8 @@ def _system_mib(proc: Path, field: str) -> float | None:
 
 def _match(card: Reading) -> GpuMatch:
     """The profile that the board's name means; the memory decides between boards of one name."""
+    from hwprofiles.nvml import NAME_IT  # noqa: PLC0415
+
     _, in_name = split_memory(card.name.lower())
     if card.total_mib is not None and in_name is None and card.mig is None:
         try:
@@ -246,6 +252,8 @@ def detect(text: str = "auto", *, nvml: Any = None, proc: Path = PROC) -> Detect
         InputError: no driver, no card, unlike cards, or a board without a profile.
     """
     in_wsl = _in_wsl(proc)
+    from hwprofiles.nvml import read_cards  # noqa: PLC0415  # `auto` alone asks the driver
+
     readings = read_cards(nvml, in_wsl=in_wsl)
     _alike(readings)
     card = readings.cards[0]

@@ -5,9 +5,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from planner.arch.catalog import catalog_name_of, load_catalog_model
-from planner.arch.checkpoint import read_checkpoint, read_config_file
-from planner.arch.gguf_file import read_gguf
-from planner.arch.hub import load_from_hub
 from planner.arch.records import ModelArch
 from planner.errors import InputError
 
@@ -35,6 +32,8 @@ def load_model(text: str) -> ModelArch:
     except InputError as error:
         if _HUB_ID.fullmatch(text) is None:
             raise
+        from planner.arch.hub import load_from_hub  # noqa: PLC0415  # for names alone
+
         return load_from_hub(text, str(error))
 
 
@@ -68,6 +67,12 @@ def _load_path(path: Path) -> ModelArch:
 
 
 def _read_path(path: Path) -> ModelArch:
+    from planner.arch.checkpoint import (  # noqa: PLC0415  # a catalog name reads no file
+        read_checkpoint,
+        read_config_file,
+    )
+    from planner.arch.gguf_file import read_gguf  # noqa: PLC0415
+
     if path.is_dir():
         return read_checkpoint(path)
     if path.suffix.lower() == ".gguf":

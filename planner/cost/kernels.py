@@ -1,17 +1,21 @@
 """Kernel constants by kernel path, engine and number format (data: `data/*_kernels.json`)."""
 
+from __future__ import annotations
+
 import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from hwprofiles.errors import MissingFact
 from planner.cost.attention import AttentionKernel
-from planner.cost.gemm import GemmKernel
-from planner.cost.moe import MoeKernel
+
+if TYPE_CHECKING:
+    from planner.cost.gemm import GemmKernel
+    from planner.cost.moe import MoeKernel
 
 Row = dict[str, Any]
 Replacements = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -121,6 +125,8 @@ def _choose(table: str, want: Library) -> Row:
 @lru_cache(maxsize=1024)
 def gemm_kernel(want: Library) -> GemmKernel:
     """Constants of the GEMM library that an engine uses for a number format."""
+    from planner.cost.gemm import GemmKernel  # noqa: PLC0415  # single operations alone
+
     return GemmKernel(**_choose("gemm", want)["constants"])
 
 
@@ -128,6 +134,8 @@ def gemm_kernel(want: Library) -> GemmKernel:
 def moe_kernel(want: Library) -> tuple[MoeKernel, float]:
     """(constants, projections into an expert: 2 gated, 1 not) of an engine's fused MoE."""
     row = _choose("moe", want)
+    from planner.cost.moe import MoeKernel  # noqa: PLC0415  # single operations alone
+
     return MoeKernel(**row["constants"]), float(row["gated"])
 
 

@@ -1,8 +1,11 @@
 """The plan as a page for a terminal: the verdict first, then what it rests on."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.padding import Padding
@@ -15,7 +18,6 @@ from planner.report.command_line import shell_lines
 from planner.report.load import load_lines
 from planner.report.memory import bar, legend
 from planner.report.plain import plain
-from planner.report.prices import Prices
 from planner.report.verdict import verdict_line
 from planner.report.wording import (
     cards,
@@ -31,6 +33,9 @@ from planner.report.wording import (
     traffic,
 )
 from planner.search.records import Evaluation, Plan, Rejection, TableCell, TileUse
+
+if TYPE_CHECKING:
+    from planner.report.prices import Prices
 
 CONTEXTS_PER_BLOCK = 5
 """Columns of the D table that 80 characters hold."""

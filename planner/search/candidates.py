@@ -8,7 +8,6 @@ from hwprofiles.errors import InputError
 from planner.acceptance.constants import curve_from_tokens_per_round
 from planner.acceptance.curve import AcceptanceCurve
 from planner.acceptance.prior import AcceptanceQuery, prior
-from planner.acceptance.user_file import read_acceptance
 from planner.arch.quant import weight_format
 from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.records import FAMILIES, DrafterSpec, Family
@@ -115,6 +114,8 @@ class Acceptance:
         """Acceptance of a drafter at a context: the user's own figure before any prior."""
         q = self.question
         if q.acceptance is not None:
+            from planner.acceptance.user_file import read_acceptance  # noqa: PLC0415  # seldom
+
             found = read_acceptance(Path(q.acceptance), family=spec.family)
             return replace(found, max_draft_len=spec.max_draft_len)
         if q.tokens_per_round is not None:
