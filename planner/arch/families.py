@@ -9,6 +9,15 @@ TIED_BY_DEFAULT = (
 )  # fmt: skip
 """Class default `tie_word_embeddings=True`; all others that are read here default to False."""
 
+KNOWN_CLASSES = (
+    "arcee", "baichuan", "bailing", "bloom", "codegen", "cohere", "deci", "deepseek", "ernie",
+    "exaone", "falcon", "gemma", "glm", "gpt", "granite", "hunyuan", "hyv", "internlm", "jamba",
+    "kimi", "lfm", "llama", "longcat", "mimo", "minicpm", "minimax", "ministral", "mistral",
+    "mixtral", "mllama", "mpt", "muse", "nemotron", "olmo", "opt", "phi", "pixtral", "qwen", "rw",
+    "seedoss", "smollm", "stablelm", "starcoder", "step", "xglm", "yi",
+)  # fmt: skip
+"""Beginnings of the class names whose shape follows from keys as they are read here."""
+
 HEAD_DIM_DEFAULT = {
     "gemma": 256,
     "gemma2": 256,

@@ -5,7 +5,7 @@ from typing import Any
 
 from planner.arch.assemble import Feed, Layer, assemble, weigh_parts
 from planner.arch.block_configs import read_block_configs
-from planner.arch.families import MODEL_TYPE_OF_CLASS, tied_by_default
+from planner.arch.families import KNOWN_CLASSES, MODEL_TYPE_OF_CLASS, tied_by_default
 from planner.arch.feedforward import (
     FeedForward,
     dense_widths,
@@ -65,7 +65,7 @@ def read_hf_config(
         ),
         native_format=quantisation.weight,
         assumptions=(*plan.assumptions, *reader.assumptions, *notes),
-        warnings=(*plan.warnings, *reader.warnings, *warnings, *quant_notes),
+        warnings=(*_class_doubt(outer), *plan.warnings, *reader.warnings, *warnings, *quant_notes),
         extra=_extra(quantisation.kv_dtype, reader.extra),
     )
     return weigh_parts(arch, layers, quantisation.parts)
@@ -85,6 +85,17 @@ def _layers(
     feeds = _feeds(config, model_type, hidden, plan)
     layers = [Layer(mixers[i], feeds[i]) for i in range(plan.num_layers)]
     return plan, reader, layers
+
+
+def _class_doubt(outer: Fields) -> tuple[str, ...]:
+    """A class that may hold more, or other, than its keys say."""
+    _, stated = outer.value("architectures")
+    name = stated[0] if isinstance(stated, list) and stated else None
+    if not isinstance(name, str) or name.lower().startswith(KNOWN_CLASSES):
+        return ()
+    return (
+        f"class {ascii(name)[1:-1][:60]} is not known here: read as a plain decoder by its keys",
+    )
 
 
 def _language_model(outer: Fields) -> tuple[Fields, list[str]]:

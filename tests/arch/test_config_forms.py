@@ -179,3 +179,12 @@ def test_decilm_blocks_have_their_own_heads_and_widths() -> None:
     kv_heads = [g.attention.num_kv_heads if g.attention else 0 for g in arch.groups]
     assert kv_heads == [2, 0, 1]
     assert [g.ffn_width for g in arch.groups] == [1792, 1024, 0]  # 2/3 * mult * 1024, to 256
+
+
+def test_a_class_that_is_not_known_is_said() -> None:
+    known = read_hf_config({**BASE, "architectures": ["Qwen3ForCausalLM"]})
+    other = read_hf_config({**BASE, "architectures": ["FooForCausalLM"]})
+    assert known.warnings == ()
+    assert other.warnings == (
+        "class FooForCausalLM is not known here: read as a plain decoder by its keys",
+    )
