@@ -76,7 +76,9 @@ of the kernels were fitted on the tables of these three cards, so these errors a
 Median/9 of 10 rows within.
 """
 LEFT_OUT_CARDS = """The same with the constants of each kernel as a fit without the row's card moves
-them. Kernels that were timed on one card only are not in these figures.
+them. Kernels that were timed on one card only are not in these figures. They are somewhat
+optimistic: the laws were written, four widths of the priors and three starting points of the L2
+reach compared, with these same left-out errors in view.
 """
 GATE = """## What keeps these figures
 

@@ -32,7 +32,8 @@ LEFT_OUT = (
     "Left out: a row is predicted as if its origin had not been seen: without the published "
     "acceptance of that origin, and with the constants of R moved to where a fit without it puts "
     "them. The widths of the interval, the threshold of the verdict and the family's acceptance "
-    "prior are those shipped, which saw all origins."
+    "prior are those shipped, which saw all origins, and so did whoever chose the form of the "
+    "model: several forms and constants were compared on these rows."
 )
 WEIGHTS = (
     "An origin with n rows weighs sqrt(n); origins with fewer than 3 rows do not count in medians."
