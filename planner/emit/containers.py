@@ -40,14 +40,15 @@ def _compose_text(
     program = container.get("program", launch.argv[0])
     cache = container.get("hub_cache")
     hub = [f"{_HUB_CACHE}:{cache}"] if cache else []
-    token = ["HF_TOKEN"] if cache else []
+    # Stated, so that it holds whichever user the image runs as.
+    told = ["HF_TOKEN", f"HF_HOME={cache}"] if cache else []
     service = {
         "image": container["image"],
         "entrypoint": [_literal(program)],
         "command": [_literal(word) for word in launch.argv[1:]],
         "working_dir": "/plan",
         "volumes": [".:/plan:ro", *hub, *_local_folders(want)],
-        "environment": [*token, *(_literal(f"{k}={v}") for k, v in launch.env.items())],
+        "environment": [*told, *(_literal(f"{k}={v}") for k, v in launch.env.items())],
         # The server listens on 127.0.0.1 alone, which a published port does not reach.
         "network_mode": "host",
         # Ranks of a tensor-parallel engine share memory.

@@ -70,3 +70,13 @@ def test_a_local_checkpoint_is_mounted_and_its_dollar_sign_kept(tmp_path: Path) 
     assert isinstance(command, list)
     assert bind in volumes
     assert escaped in command
+
+
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_the_hub_cache_is_mounted_where_the_engine_is_told_to_look(engine: str) -> None:
+    made = service(emit(engine))
+    volumes, environment = made["volumes"], made["environment"]
+    assert isinstance(volumes, list)
+    assert isinstance(environment, list)
+    home = next(line.removeprefix("HF_HOME=") for line in environment if "HF_HOME=" in line)
+    assert any(str(bind).endswith(f"huggingface}}:{home}") for bind in volumes)
