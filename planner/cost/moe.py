@@ -122,6 +122,16 @@ def fullest_rank(loads: Floats, ranks: int, *, draws: int = 8) -> list[Floats]:
     return [group[group.sum(axis=1).argmax()] for group in groups]
 
 
+def row_blocks(loads: Floats) -> tuple[float, float, float]:
+    """(experts touched, assignments, row blocks over those of even loads) of one rank."""
+    local = loads[loads > 0]
+    if not local.size:
+        return 1.0, 1.0, 1.0
+    height, _ = _tile(local.mean())
+    even = max(float(local.size), float(np.ceil(local.sum() / height)))
+    return float(local.size), float(local.sum()), float(np.ceil(local / height).sum()) / even
+
+
 def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> Floats:
     """Seconds of one fused block: two grouped products, routing and the reduction."""
     hidden, inter = np.asarray(work.hidden, float), np.asarray(work.inter, float)

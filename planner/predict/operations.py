@@ -33,8 +33,9 @@ from planner.cost.moe import (
     fullest_rank,
     moe_seconds,
     power_law_loads,
+    row_blocks,
 )
-from planner.cost.smooth import Floats, stack
+from planner.cost.smooth import stack
 from planner.predict.fields import integer, text
 from planner.tile.ladder import charge
 from planner.tile.lookup import AttentionQuery, find_path, keeps_split_kv
@@ -156,19 +157,8 @@ def expert_loads(
         sets = fullest_rank(power_law_loads(tokens, num_experts, top_k, exponent), ep)
     else:
         sets = [balanced_loads(tokens, num_experts, top_k, ep)]
-    touched, assigned, excess = np.mean([_row_blocks(loads) for loads in sets], axis=0)
+    touched, assigned, excess = np.mean([row_blocks(loads) for loads in sets], axis=0)
     return float(touched), float(assigned), float(excess)
-
-
-def _row_blocks(loads: Floats) -> tuple[float, float, float]:
-    """(experts touched, assignments, row blocks over those of even loads) of one rank."""
-    local = loads[loads > 0]
-    if not local.size:
-        return 1.0, 1.0, 1.0
-    mean = float(local.mean())
-    height = next(h for h in (16, 32, 64, 128, 1 << 62) if mean <= h or h == 128)
-    even = max(float(local.size), float(np.ceil(local.sum() / height)))
-    return float(local.size), float(local.sum()), float(np.ceil(local / height).sum()) / even
 
 
 def _moe(line: Line) -> Prepared:
