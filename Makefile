@@ -20,10 +20,16 @@ test-kernels: ## run the kernels' tests, in Triton's interpreter where there is 
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest -n 2 --dist loadfile tests/kernels
 
-.PHONY: nightly
-nightly: ## compile and check every kernel of the support matrix; test under the oldest Triton
+.PHONY: nightly nightly-kernel-matrix nightly-oldest-triton
+STEPS ?=
+nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)
+	@"$(PYTHON)" tools/nightly.py $(STEPS)
+
+nightly-kernel-matrix:
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python tools/kernel_matrix.py
+
+nightly-oldest-triton:
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels-oldest torch==$(TORCH) triton==3.4.0 numpy==2.2.6
 	OMP_NUM_THREADS=1 .venv-kernels-oldest/bin/python -m pytest -n 2 --dist loadfile tests/kernels \
 		-W "ignore:Conversion of an array with ndim:DeprecationWarning"
