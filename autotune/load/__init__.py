@@ -1,0 +1,1 @@
+"""Requests to an OpenAI-compatible endpoint, bounded in number, size and time."""
