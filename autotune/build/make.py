@@ -155,7 +155,7 @@ def _add_layer(
     chosen: list[tuple[Role, TileConfig, int, float]] = []
     for role, work in works.items():
         trial, seconds = found.best(work)
-        if role == "verify" or trial.config != chosen[0][1]:
+        if not chosen or trial.config != chosen[0][1]:
             chosen.append((role, trial.config, work.query_rows, seconds))
     chosen.append(("merge", MERGE_TILE, 0, 0.0))
     for one in chosen:
@@ -185,6 +185,8 @@ def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
             min(request.context_len, layer.window or request.context_len),
         )  # fmt: skip
 
+    if layer.spec.mask == "block":
+        return {"draft": work(request.q_len)}
     return {"verify": work(request.q_len), "decode": work(1)}
 
 
@@ -242,7 +244,7 @@ def validated(request: BuildRequest, kernels: tuple[Kernel, ...]) -> Validation:
             "spec": one.shape.model_dump(),
             "config": one.tile.model_dump(),
             "group": group[VerifySpec(**one.shape.model_dump())],
-            "q_len": request.q_len if one.role == "verify" else 1,
+            "q_len": 1 if one.role == "decode" else request.q_len,
         }
         for one in kernels
         if one.role != "merge"

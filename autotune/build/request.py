@@ -12,7 +12,7 @@ from planner.errors import InputError, NoFeasiblePlan
 from planner.search.records import Evaluation, Plan
 from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
-from spec_kernels.verify_attention.spec import Dtype, KvDtype, VerifySpec
+from spec_kernels.verify_attention.spec import HEAD_DIMS, Dtype, KvDtype, VerifySpec
 
 KV_DTYPES: dict[str, tuple[Dtype, KvDtype]] = {
     "bf16": ("bf16", "same"),
@@ -20,6 +20,9 @@ KV_DTYPES: dict[str, tuple[Dtype, KvDtype]] = {
     "fp8": ("bf16", "fp8_e4m3"),
 }
 """KV cache type of a plan -> types of queries and of the cache in the kernel."""
+
+BLOCK_FAMILIES = ("dflash", "dspark")
+"""Drafters whose layers see the whole draft at once."""
 
 WITH_SINKS = ("GptOss", "gpt-oss", "gptoss", "gpt_oss")
 """Architectures, as configs and GGUF files spell them, whose heads have a sink (gpt-oss
@@ -30,10 +33,14 @@ WITH_SOFTCAP = ("Gemma2", "gemma2")
 
 @dataclass(frozen=True, slots=True)
 class LayerWork:
-    """One kind of attention layer, as one GPU sees it."""
+    """One kind of attention layer, as one GPU sees it.
+
+    A layer of the target verifies and decodes; one whose mask is `block` belongs to a block
+    drafter, which drafts all D tokens in one pass.
+    """
 
     name: str
-    """Name of the layer group: full, window, ..."""
+    """Name of the layer group: full, window, ... or `drafter`."""
     group_size: int
     kv_heads: int
     """On one rank."""
@@ -76,7 +83,7 @@ def request_of(plan: Plan, *, page_size: int) -> BuildRequest:
     arch = load_model(plan.inputs.model)
     try:
         capability = _capability(device)
-        layers = _layers(arch, chosen, page_size)
+        layers = _layers(arch, chosen, page_size) + _drafter_layers(plan, chosen, page_size, notes)
     except UnsupportedShape as refused:
         raise InputError(f"no kernel for {arch.name} on {device.name}: {refused}") from refused
     if plan.inputs.engine == "llama.cpp":
@@ -135,6 +142,30 @@ def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerW
     if not found:
         raise UnsupportedShape("no layer of it has softmax attention")
     return tuple(found.values())
+
+
+def _drafter_layers(
+    plan: Plan, chosen: Evaluation, page_size: int, notes: list[str]
+) -> tuple[LayerWork, ...]:
+    """The attention of a block drafter; none for drafters that decode token by token."""
+    drafter = plan.drafter or {}
+    if chosen.family not in BLOCK_FAMILIES or drafter.get("family") != chosen.family:
+        return ()
+    heads, kv_heads, head_dim = (
+        int(drafter.get(name) or 0) for name in ("num_heads", "num_kv_heads", "head_dim")
+    )
+    if head_dim not in HEAD_DIMS or not kv_heads or heads % kv_heads:
+        notes.append(
+            f"no kernel for the drafter's own attention: {heads} heads, {kv_heads} KV heads of "
+            f"{head_dim}"
+        )
+        return ()
+    window = drafter.get("window")
+    dtype, _ = KV_DTYPES[chosen.kv_dtype]
+    spec = VerifySpec(head_dim, page_size, dtype, mask="block", window=window is not None)
+    on_rank = max(1, kv_heads // chosen.tp)
+    group_size = max(1, heads // chosen.tp // on_rank)
+    return (LayerWork("drafter", group_size, on_rank, spec, window),)
 
 
 def _spec(shape: AttentionShape, kv_dtype: str, page_size: int) -> VerifySpec:

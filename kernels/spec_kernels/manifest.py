@@ -13,8 +13,9 @@ from spec_kernels.errors import BuildMismatch
 MANIFEST_FILE = "manifest.json"
 MAX_MANIFEST_BYTES = 4 * 2**20
 
-Role = Literal["verify", "decode", "merge"]
-"""verify: tiles for 1+D query tokens; decode: for one; merge: combines the splits of either."""
+Role = Literal["verify", "decode", "draft", "merge"]
+"""verify: tiles for 1+D query tokens; decode: for one; draft: the block of a block drafter, which
+sees itself whole; merge: combines the splits of any of them."""
 
 
 class _Record(BaseModel):

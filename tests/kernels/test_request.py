@@ -6,7 +6,7 @@ import pytest
 
 from autotune.build.folder import build_key
 from autotune.build.make import Wanted, build
-from autotune.build.request import request_of
+from autotune.build.request import BuildRequest, LayerWork, request_of
 from planner.errors import InputError
 from planner.search.question import Question
 from planner.search.recommend import recommend
@@ -19,6 +19,10 @@ MADE_BY = Versions(triton="3.9.0", spec_kernels="0", python="3.11", fp_fusion="1
 def plan(**changes: object) -> Plan:
     asked = {"model": "Qwen/Qwen3-8B", "gpu": "4090", "drafter": "eagle3", "batch": (1,)}
     return recommend(Question(**{**asked, **changes}))  # type: ignore[arg-type]
+
+
+def of_target(request: BuildRequest) -> list[LayerWork]:
+    return [one for one in request.layers if one.name != "drafter"]
 
 
 def test_the_model_decides_the_shape_and_the_card_the_target() -> None:
@@ -40,12 +44,12 @@ def test_ranks_that_outnumber_kv_heads_keep_one_each() -> None:
     request = request_of(
         plan(model="Qwen3.5-397B-A17B", gpu="8xH200", tp=4, drafter=None), page_size=16
     )
-    assert [(one.kv_heads, one.group_size) for one in request.layers] == [(1, 8)]
+    assert [(one.kv_heads, one.group_size) for one in of_target(request)] == [(1, 8)]
 
 
 def test_windows_and_sinks_are_compiled_in_where_the_model_has_them() -> None:
     request = request_of(plan(model="openai/gpt-oss-20b", drafter=None, gpu="H100"), page_size=16)
-    kinds = [(one.spec.window, one.spec.sinks, one.window) for one in request.layers]
+    kinds = [(one.spec.window, one.spec.sinks, one.window) for one in of_target(request)]
     assert kinds == [(False, True, None), (True, True, 128)]
 
 
@@ -57,6 +61,29 @@ def test_latent_attention_divides_its_heads_over_the_ranks() -> None:
     (layer,) = request.layers
     assert (layer.spec.head_dim, layer.spec.rope_dim) == (512, 64)
     assert (layer.kv_heads, layer.group_size) == (1, 16)
+
+
+def test_a_block_drafter_brings_its_own_attention() -> None:
+    """Its layers have 32 heads on 8 KV heads of 128, as the drafter's record says."""
+    made = plan(drafter="dflash")
+    target, drafter = request_of(made, page_size=16).layers
+    assert target.spec.mask == "causal"
+    assert made.drafter is not None
+    assert (drafter.name, drafter.spec.mask) == ("drafter", "block")
+    assert drafter.spec.head_dim == made.drafter["head_dim"]
+    assert drafter.group_size * drafter.kv_heads == made.drafter["num_heads"]
+
+
+def test_a_drafter_that_goes_token_by_token_brings_none() -> None:
+    assert [one.spec.mask for one in request_of(plan(), page_size=16).layers] == ["causal"]
+
+
+def test_a_drafter_without_a_kernel_of_its_shape_is_said() -> None:
+    made = plan(drafter="dflash")
+    odd = made.model_copy(update={"drafter": {**(made.drafter or {}), "head_dim": 100}})
+    request = request_of(odd, page_size=16)
+    assert len(request.layers) == 1
+    assert "the drafter's own attention" in request.notes[-1]
 
 
 def test_a_plan_without_speculation_is_built_for_its_best_drafter() -> None:
