@@ -10,10 +10,8 @@ from __future__ import annotations
 
 import argparse
 import csv
-import statistics
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -26,6 +24,7 @@ import triton  # noqa: E402
 from torch.nn.attention.bias import causal_lower_right  # noqa: E402
 from torch.nn.functional import scaled_dot_product_attention  # noqa: E402
 
+from spec_kernels.timing import rotated, time_calls  # noqa: E402
 from spec_kernels.verify_attention.launch import plan_launch, verify_attention  # noqa: E402
 from spec_kernels.verify_attention.tensors import (  # noqa: E402
     Attended,
@@ -34,30 +33,12 @@ from spec_kernels.verify_attention.tensors import (  # noqa: E402
 )
 
 GROUP, KV_HEADS, HEAD_DIM, PAGE = 4, 8, 128, 16
-CALLS = 10
 KV_BYTES_PER_TOKEN = 2 * KV_HEADS * HEAD_DIM * 2
 
 
 def seconds(calls: list[Callable[[], object]]) -> float:
-    """Median time of one call, the calls taken in turn inside one CUDA graph."""
-    stream = torch.cuda.Stream()
-    with torch.cuda.stream(stream):
-        for call in calls:
-            call()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        for place in range(CALLS):
-            calls[place % len(calls)]()
-    samples = []
-    for _ in range(23):
-        begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        begin.record()
-        graph.replay()
-        end.record()
-        end.synchronize()
-        samples.append(begin.elapsed_time(end) / 1e3 / CALLS)
-    return statistics.median(samples[3:])
+    """Median time of one call."""
+    return time_calls(calls).p50_s
 
 
 def copy_bytes_per_s() -> float:
@@ -68,16 +49,14 @@ def copy_bytes_per_s() -> float:
 
 
 def caches(batch: int, kv_len: int) -> list[PagedCache]:
-    """As many as hold four times the L2 cache between them."""
+    """As many as the L2 cache cannot hold."""
     pages = batch * kv_len // PAGE
-    l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
-    count = max(1, min(16, -(-4 * l2_bytes // (batch * kv_len * KV_BYTES_PER_TOKEN))))
     shape = (pages, PAGE, KV_HEADS, HEAD_DIM)
     table = torch.randperm(pages, device="cuda").int().view(batch, -1)
     lens = torch.full((batch,), kv_len, dtype=torch.int32, device="cuda")
     k, v = (torch.randn(shape, dtype=torch.bfloat16, device="cuda") for _ in range(2))
-    first = PagedCache(k, v, table, lens)
-    return [first, *(replace(first, k_PSHD=k.clone(), v_PSHD=v.clone()) for _ in range(count - 1))]
+    l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+    return rotated(PagedCache(k, v, table, lens), batch * kv_len * KV_BYTES_PER_TOKEN, l2_bytes)
 
 
 def ours(batch: int, kv_len: int, q_len: int, made: list[PagedCache]) -> float:

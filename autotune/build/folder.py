@@ -59,7 +59,9 @@ def _installed(package: str) -> bool:
     return True
 
 
-def build_key(request: BuildRequest, made_by: Versions, *, trials: int | None) -> str:
+def build_key(
+    request: BuildRequest, made_by: Versions, *, trials: int | None, timed: bool = False
+) -> str:
     """Hash of everything that decides the result."""
     device = request.device
     facts = {
@@ -71,6 +73,7 @@ def build_key(request: BuildRequest, made_by: Versions, *, trials: int | None) -
         "rates": sorted(device.flops.items()),
         "work": [request.draft_len, request.batch, request.context_len, request.kv_dtype],
         "trials": trials,
+        "timed": timed,
     }
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()[:24]
 

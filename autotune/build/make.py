@@ -13,6 +13,7 @@ from functools import partial
 from hashlib import sha256
 from importlib.util import find_spec
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autotune.build.folder import (
     build_key,
@@ -22,7 +23,8 @@ from autotune.build.folder import (
     versions,
     write_build,
 )
-from autotune.build.ranking import Work
+from autotune.build.measured import Stopwatch, fastest
+from autotune.build.ranking import Work, static_seconds
 from autotune.build.request import BuildRequest, LayerWork
 from planner.errors import InputError, OutsideFailure
 from spec_kernels.aot import Compiled, Job
@@ -42,6 +44,9 @@ from spec_kernels.manifest import (
 )
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 
+if TYPE_CHECKING:
+    from autotune.build.search import Found
+
 Progress = Callable[[str, int, int], None]
 """Called with what is being done, steps done, and steps in all."""
 
@@ -56,6 +61,8 @@ class Wanted:
     trials: int | None
     force: bool = False
     """Build again even when the cache holds it."""
+    stopwatch: Stopwatch | None = None
+    """Times the best configurations on the target's card; None ranks by estimate alone."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +82,8 @@ def build(request: BuildRequest, wanted: Wanted, progress: Progress) -> Built:
         NoFeasiblePlan: no configuration may be shipped.
         OutsideFailure: the compiler or the disk failed, or the kernel gave wrong numbers.
     """
-    key = build_key(request, versions(), trials=wanted.trials)
+    timed = wanted.stopwatch is not None
+    key = build_key(request, versions(), trials=wanted.trials, timed=timed)
     cached = cache_folder() / key
     manifest = None if wanted.force else finished(cached, key)
     hit = manifest is not None
@@ -114,7 +122,7 @@ def _make(
     progress("checking numbers", 1, 1)
     manifest = BuildManifest(
         key=key,
-        statement=_statement(request, verdict),
+        statement=_statement(request, verdict, timed=wanted.stopwatch is not None),
         source_sha256=source_sha256(),
         target=Target(
             capability=request.capability,
@@ -148,20 +156,40 @@ def _add_layer(
     found = search(tuple(works.values()), effort, partial(progress, title))
     made.records.append(
         SearchRecord(
-            ranking="static", space=found.space, compiled=len(found.trials),
-            pruned=found.pruned, refused=found.refused(),
+            ranking="measured" if wanted.stopwatch else "static", space=found.space,
+            compiled=len(found.trials), pruned=found.pruned, refused=found.refused(),
         )
     )  # fmt: skip
-    chosen: list[tuple[Role, TileConfig, int, float]] = []
+    chosen: list[_Chosen] = []
     for role, work in works.items():
-        trial, seconds = found.best(work)
-        if not chosen or trial.config != chosen[0][1]:
-            chosen.append((role, trial.config, work.query_rows, seconds))
-    chosen.append(("merge", MERGE_TILE, 0, 0.0))
+        one = _chosen(found, role, work, wanted.stopwatch)
+        if not chosen or one.config != chosen[0].config:
+            chosen.append(one)
+    chosen.append(_Chosen("merge", MERGE_TILE, 0, 0.0))
     for one in chosen:
         kernel, content = _kernel(request, layer.spec, one, work_folder)
         made.kernels.setdefault(kernel.cubin.name, kernel)
         made.files.update(content)
+
+
+@dataclass(frozen=True, slots=True)
+class _Chosen:
+    """A configuration and what it is for."""
+
+    role: Role
+    config: TileConfig
+    query_rows: int
+    static_s: float
+    measured_s: float | None = None
+
+
+def _chosen(found: Found, role: Role, work: Work, stopwatch: Stopwatch | None) -> _Chosen:
+    if stopwatch is None:
+        trial, seconds = found.best(work)
+        return _Chosen(role, trial.config, work.query_rows, seconds)
+    trial, measured_s = fastest(found, work, stopwatch)
+    seconds = static_seconds(work, trial.config, trial.blocks_per_sm)
+    return _Chosen(role, trial.config, work.query_rows, seconds, measured_s)
 
 
 def _require_packages() -> None:
@@ -180,7 +208,7 @@ MERGE_TILE = TileConfig(block_m=16, block_n=16, num_warps=4, num_stages=1)
 def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
     def work(q_len: int) -> Work:
         return Work(
-            request.device, request.capability, layer.spec, layer.group_size * q_len,
+            request.device, request.capability, layer.spec, layer.group_size * q_len, q_len,
             layer.kv_heads, request.batch,
             min(request.context_len, layer.window or request.context_len),
         )  # fmt: skip
@@ -193,10 +221,10 @@ def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
 def _kernel(
     request: BuildRequest,
     spec: VerifySpec,
-    chosen: tuple[Role, TileConfig, int, float],
+    chosen: _Chosen,
     work_folder: Path,
 ) -> tuple[Kernel, dict[str, bytes]]:
-    role, config, rows, seconds = chosen
+    role, config = chosen.role, chosen.config
     job = Job("merge" if role == "merge" else "attend", spec, config, request.capability)
     compiled = _compiled_apart(job, work_folder)
     tile = f"_m{config.block_m}n{config.block_n}w{config.num_warps}s{config.num_stages}"
@@ -214,7 +242,8 @@ def _kernel(
             registers=used.registers, spill_bytes=used.stack_bytes, smem_bytes=used.smem_bytes,
             blocks_per_sm=compiled.blocks_per_sm, matrix_instruction=compiled.matrix_instruction,
         ),
-        query_rows=rows, static_us=round(seconds * 1e6, 2),
+        query_rows=chosen.query_rows, static_us=round(chosen.static_s * 1e6, 2),
+        measured_us=None if chosen.measured_s is None else round(chosen.measured_s * 1e6, 2),
     )  # fmt: skip
     return kernel, files
 
@@ -269,9 +298,10 @@ def validated(request: BuildRequest, kernels: tuple[Kernel, ...]) -> Validation:
     return verdict
 
 
-def _statement(request: BuildRequest, verdict: Validation) -> str:
+def _statement(request: BuildRequest, verdict: Validation, *, timed: bool) -> str:
     where = "in the interpreter" if verdict.ran_on == "interpreter" else f"on {verdict.ran_on}"
-    return f"validated numerically {where}, compiled for sm_{request.capability}, not timed"
+    clock = f"timed on {request.device.name}" if timed else "not timed"
+    return f"validated numerically {where}, compiled for sm_{request.capability}, {clock}"
 
 
 def _summed(records: list[SearchRecord]) -> SearchRecord:
@@ -280,7 +310,7 @@ def _summed(records: list[SearchRecord]) -> SearchRecord:
         for reason, count in one.refused.items():
             refused[reason] = refused.get(reason, 0) + count
     return SearchRecord(
-        ranking="static",
+        ranking=records[0].ranking,
         space=sum(one.space for one in records),
         compiled=sum(one.compiled for one in records),
         pruned=sum(one.pruned for one in records),

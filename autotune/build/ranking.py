@@ -42,6 +42,8 @@ class Work:
     spec: VerifySpec
     query_rows: int
     """G * query tokens."""
+    q_len: int
+    """Query tokens of a sequence."""
     kv_heads: int
     batch: int
     kv_len: int

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.build.make import Built, Wanted, build
+from autotune.build.measured import CudaStopwatch, card_is_here
 from autotune.build.request import BuildRequest, request_of
 from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
@@ -24,6 +25,10 @@ if TYPE_CHECKING:
     from rich.progress import Progress
 
 MAX_PLAN_BYTES = 32 * 2**20
+RANKED = {
+    "static": "ranked by estimate, not timed",
+    "measured": "the best estimates timed on the card",
+}
 KERNEL_FOLDER = "kernels"
 """Beside the plan.json that was given."""
 
@@ -55,7 +60,8 @@ def _run(
     request = request_of(found, page_size=page_size)
     if plan is not None and out is None:
         out = plan.parent / KERNEL_FOLDER
-    wanted = Wanted(out, jobs or os.cpu_count() or 1, trials, force)
+    stopwatch = CudaStopwatch() if card_is_here(request) else None
+    wanted = Wanted(out, jobs or os.cpu_count() or 1, trials, force, stopwatch)
     with _Bar() as bar:
         built = build(request, wanted, bar.show)
     if as_json:
@@ -116,7 +122,8 @@ def _text(request: BuildRequest, built: Built) -> str:
     refused = sum(search.refused.values())
     lines += [
         f"  search: {search.space} configurations, {search.pruned} pruned, {search.compiled} "
-        f"compiled, {refused} refused; ranked by estimate, not timed",
+        f"compiled, {refused} refused; "
+        f"{RANKED[search.ranking]}",
         f"  numbers: {check.cases} cases, largest error {check.worst_ratio:.2f} of plain torch's "
         f"(bound 2), log-sum-exp within {check.max_lse_error:.1e}",
         f"  {'from the cache' if built.from_cache else 'built'}: {built.folder}",

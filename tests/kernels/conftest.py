@@ -13,6 +13,7 @@ NEED_TORCH = [
     "test_fp8.py",
     "test_latent.py",
     "test_masks.py",
+    "test_measured.py",
     "test_on_gpu.py",
     "test_tensors.py",
     "test_tree.py",

@@ -173,3 +173,19 @@ def test_kept_workspaces_and_single_splits_agree() -> None:
     kept = LaunchPlan(config, 16, Workspace.empty(queries, 128, 16))
     many = verify(queries, cache, options=Options(), plan=kept)
     assert (one.out_THD.float() - many.out_THD.float()).abs().max() < 1e-2
+
+
+def test_the_stopwatch_times_a_configuration() -> None:
+    """A longer context takes longer, and no time is below what the memory could deliver."""
+    from autotune.build.measured import CudaStopwatch  # noqa: PLC0415
+    from autotune.build.ranking import Work  # noqa: PLC0415
+    from hwprofiles.detect import detect  # noqa: PLC0415
+
+    device = detect().device
+    major, minor = torch.cuda.get_device_capability()
+    spec = VerifySpec(128, 16)
+    works = [Work(device, major * 10 + minor, spec, 32, 8, 8, 4, n) for n in (4096, 32768)]
+    config = default_config(major * 10 + minor, spec, 32)
+    short_s, long_s = (CudaStopwatch().seconds(work, config, 8) for work in works)
+    assert long_s > short_s
+    assert long_s > 4 * 8 * 32768 * spec.token_bytes / (1.05 * device.dram_bytes_per_s)

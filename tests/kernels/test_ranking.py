@@ -12,7 +12,9 @@ from hwprofiles.lookup import find_gpu
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 
 RTX_4090 = device_for(find_gpu("4090"))
-WORK = Work(RTX_4090, 89, VerifySpec(128, 16), query_rows=28, kv_heads=8, batch=1, kv_len=4096)
+WORK = Work(
+    RTX_4090, 89, VerifySpec(128, 16), query_rows=28, q_len=7, kv_heads=8, batch=1, kv_len=4096
+)
 CONFIG = TileConfig(32, 64, num_warps=4, num_stages=2)
 
 

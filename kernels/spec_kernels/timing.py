@@ -1,0 +1,71 @@
+"""How long a CUDA call takes: in one graph, over inputs larger than the L2 cache, as quantiles."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import torch
+
+from spec_kernels.verify_attention.tensors import PagedCache
+
+CALLS = 10
+"""Calls of one graph, so that the launch of the graph weighs little."""
+REPLAYS = 20
+WARM_UP = 3
+MAX_CACHES = 16
+
+
+@dataclass(frozen=True, slots=True)
+class Timing:
+    """Seconds of one call over the replays of a graph."""
+
+    p20_s: float
+    p50_s: float
+    p80_s: float
+
+    @property
+    def steady(self) -> bool:
+        """Whether the middle of the samples lies within a tenth of the median."""
+        return self.p80_s - self.p20_s <= 0.1 * self.p50_s
+
+
+def timing_of(samples_s: Sequence[float]) -> Timing:
+    """Quantiles of samples."""
+    cuts = statistics.quantiles(samples_s, n=10, method="inclusive")
+    return Timing(cuts[1], statistics.median(samples_s), cuts[7])
+
+
+def time_calls(calls: Sequence[Callable[[], object]]) -> Timing:
+    """Time of one call on the current card, the calls taken in turn inside one CUDA graph."""
+    stream = torch.cuda.Stream()
+    with torch.cuda.stream(stream):
+        for call in calls:
+            call()
+    torch.cuda.synchronize()
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        for place in range(CALLS):
+            calls[place % len(calls)]()
+    samples = [_replay_s(graph) / CALLS for _ in range(WARM_UP + REPLAYS)]
+    return timing_of(samples[WARM_UP:])
+
+
+def _replay_s(graph: torch.cuda.CUDAGraph) -> float:
+    begin, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
+    begin.record()
+    graph.replay()
+    end.record()
+    end.synchronize()
+    return float(begin.elapsed_time(end)) / 1e3
+
+
+def rotated(first: PagedCache, kv_bytes: int, l2_bytes: int) -> list[PagedCache]:
+    """The cache and copies of it, as many as hold four times the L2 cache between them."""
+    count = max(1, min(MAX_CACHES, -(-4 * l2_bytes // kv_bytes)))
+    copies = (
+        replace(first, k_PSHD=first.k_PSHD.clone(), v_PSHD=first.v_PSHD.clone())
+        for _ in range(count - 1)
+    )
+    return [first, *copies]
