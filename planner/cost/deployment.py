@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+import numpy as np
+
 from hwprofiles.device import Device
 from hwprofiles.errors import MissingFact
 from hwprofiles.load import load_link
@@ -185,8 +187,8 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
     return WeightCoefficients(
         dense_bytes=(dense * kept * fmt.bits_per_weight + head * fmt.head_bits) / 8 / dense_ranks,
         expert_bytes=max(0.0, kept_experts) * routed * expert_bits(fmt) / 8 / expert_ranks,
-        num_experts=float(experts),
-        top_k=float(top_k) if routed else 0.5,
+        num_experts=1.0 * experts,
+        top_k=1.0 * top_k if arch.is_moe else 0.5,
         active_weights=active,
         bandwidth_fraction=value("formats", kind, "bandwidth_fraction"),
         expert_bandwidth_fraction=value("experts", "bandwidth_fraction"),
@@ -245,7 +247,7 @@ def attention_query(d: Deployment, shape: AttentionShape) -> AttentionQuery:
 
 
 def _largest(groups: list[LayerGroup]) -> LayerGroup | None:
-    return max(groups, key=lambda g: g.count, default=None)
+    return max(groups, key=lambda g: float(np.max(g.count)), default=None)
 
 
 def split_groups(arch: ModelArch) -> tuple[LayerGroup | None, LayerGroup | None, int, int]:
@@ -278,7 +280,7 @@ def _mixer(d: Deployment, group: LayerGroup | None, layers: int) -> MixerCoeffic
     if per_layer:
         width = per_layer / 2.0 / max(1, shape.num_kv_heads)
     return MixerCoefficients(
-        num_layers=float(layers),
+        num_layers=1.0 * layers,
         num_heads=float(max(1, shape.num_heads // d.tp)),
         num_kv_heads=float(kv_heads),
         kv_width=width,
@@ -323,7 +325,7 @@ def _overhead(d: Deployment) -> OverheadCoefficients:
         all_reduce_s_per_row=per_byte * row_bytes,
         far_floor_s=far_floor,
         far_s_per_row=far_per_byte * row_bytes,
-        state_bytes=float(arch.state_bytes_per_seq) / tp,
+        state_bytes=1.0 * arch.state_bytes_per_seq / tp,
     )
 
 

@@ -2,6 +2,8 @@
 
 import math
 
+import numpy as np
+
 from planner.cost.constants import value
 from planner.cost.deployment import (
     NO_WINDOW,
@@ -64,8 +66,8 @@ def draft_coefficients(
         rows_follow_draft=1.0 if work.rows_follow_draft else 0.0,
         pass_bytes=core + spec.head_weights * spec.head_bits / 8 / speed,
         expert_bytes=routed,
-        num_experts=float(experts),
-        top_k=float(top_k) if routed else 0.5,
+        num_experts=1.0 * experts,
+        top_k=1.0 * top_k if np.any(routed) else 0.5,
         active_weights=(spec.core_weights + spec.head_weights) / speed,
         bandwidth_fraction=device.bandwidth_fraction,
         reached_flops=device.reached_flops,

@@ -5,6 +5,7 @@ from math import ceil
 
 import numpy as np
 
+from planner.arch.columns import largest
 from planner.arch.quant import kv_dtype_bytes
 from planner.arch.records import ModelArch, WeightFormat
 from planner.cost.constants import value
@@ -94,9 +95,9 @@ def sequence_bytes(d: Deployment, context: Num) -> Floats:
 def _activation_bytes(d: Deployment) -> float:
     """Largest working set of one scheduled batch of prompt tokens."""
     tokens = value("memory", d.engine, "scheduled_tokens")
-    width = max((g.ffn_width for g in d.arch.groups), default=0)
-    routed = max((g.moe.expert_width * g.moe.top_k for g in d.arch.groups if g.moe), default=0)
-    per_token = 2.0 * (4 * d.arch.hidden_size + 2 * max(width, routed)) / d.tp
+    dense = [g.ffn_width for g in d.arch.groups]
+    routed = [g.moe.expert_width * g.moe.top_k for g in d.arch.groups if g.moe]
+    per_token = 2.0 * (4 * d.arch.hidden_size + 2 * largest([*dense, *routed])) / d.tp
     logits = value("memory", d.engine, "logit_rows") * d.arch.vocab_size * 4.0 / d.tp
     return tokens * per_token + logits
 
@@ -120,7 +121,7 @@ def memory(
     ) / expert_ranks
     drafts = np.asarray(draft_len, float) > 0
     b, depth = np.asarray(batch, float), np.asarray(draft_len, float)
-    state = float(arch.state_bytes_per_seq) / d.tp / d.layer_split
+    state = 1.0 * arch.state_bytes_per_seq / d.tp / d.layer_split
     buffers = b * (1.0 + depth) * arch.vocab_size * 4.0 / d.tp + b * state * depth
     ranks_of_drafter = 1.0 if d.draft_device else d.tp
     own_weights = spec.weight_bytes / ranks_of_drafter if spec else 0.0

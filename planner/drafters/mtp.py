@@ -2,6 +2,9 @@
 
 from dataclasses import replace
 
+import numpy as np
+
+from planner.arch.columns import largest, whole
 from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.base import PublishedDrafter
 from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
@@ -60,7 +63,8 @@ class Mtp:
         """The checkpoint's own layer(s): one target layer + 2*h*h, and the target's head."""
         h, mixer = arch.hidden_size, arch.main_attention
         total, active, routed = target_layer(arch)
-        total, active = arch.mtp.weights or total, arch.mtp.active_weights or active
+        if np.any(arch.mtp.weights):
+            total, active = arch.mtp.weights, arch.mtp.active_weights
         core_bits, head_bits = target_bits(arch)
         layers = max(1, arch.mtp.layers)
         doubt = (
@@ -71,13 +75,13 @@ class Mtp:
         spec = DrafterSpec(
             family="mtp",
             drafter_id="in checkpoint",
-            kind="derived" if arch.mtp.weights else "assumed",
+            kind="derived" if np.any(arch.mtp.weights) else "assumed",
             source=f"{arch.source}: {layers} MTP layer(s)",
             layers=1,
             hidden_size=h,
             core_weights=active,
             head_weights=target_head_weights(arch),
-            weight_bytes=int(layers * total * core_bits / 8),
+            weight_bytes=whole(layers * total * core_bits / 8),
             core_bits=core_bits,
             head_bits=head_bits,
             kv_bytes_per_token=layers * (mixer.kv_bytes_per_token_16bit or 0),
@@ -137,12 +141,12 @@ class Mtp:
             return replace(spec, head_bits=fmt.head_bits)
         total = spec.weight_bytes * 8 / spec.core_bits
         routed = spec.routed_weights
-        bits = _stored_bits(fmt, routed / max(1, routed + spec.core_weights))
+        bits = _stored_bits(fmt, routed / largest([1, routed + spec.core_weights]))
         return replace(
             spec,
             core_bits=bits,
             head_bits=fmt.head_bits,
-            weight_bytes=int(total * bits / 8),
+            weight_bytes=whole(total * bits / 8),
         )
 
 

@@ -7,6 +7,9 @@ above 6 % (EAGLE-Vicuna-33B +11 %, EAGLE-Mixtral -10 %, DSpark for 27B +37 %).
 
 from dataclasses import dataclass, replace
 
+import numpy as np
+
+from planner.arch.columns import largest, smallest
 from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.records import DrafterSpec
 
@@ -29,7 +32,7 @@ class DraftShape:
 
     def attention_weights(self, input_width: int | None = None) -> int:
         """h_in*nh*d + 2*h_in*nkv*d + nh*d*h."""
-        width = input_width or self.hidden_size
+        width = self.hidden_size if input_width is None else input_width
         query = self.num_heads * self.head_dim
         key = self.num_kv_heads * self.head_dim
         return width * (query + 2 * key) + query * self.hidden_size
@@ -51,10 +54,11 @@ def shape_like_target(arch: ModelArch) -> DraftShape:
     if mixer.kind == "gqa":
         heads, kv_heads, head_dim = mixer.num_heads, mixer.num_kv_heads, mixer.head_dim
     else:
-        heads, kv_heads, head_dim = max(1, h // 128), min(8, max(1, h // 128)), 128
+        heads = largest([1, h // 128])
+        kv_heads, head_dim = smallest([8, heads]), 128
         assumed.append("draft heads are plain GQA of h/128 and 8, as in published heads for MLA")
-    width = max((g.ffn_width for g in arch.groups), default=0)
-    if width == 0:
+    width = largest([g.ffn_width for g in arch.groups])
+    if not np.any(width):
         width = 4 * h
         assumed.append("the target has no dense FFN: draft FFN width taken as 4 h")
     return DraftShape(h, heads, kv_heads, head_dim, width, arch.vocab_size, tuple(assumed))
@@ -71,17 +75,18 @@ def target_layer(arch: ModelArch) -> tuple[int, int, int]:
     """(all, active, routed) weights of one full layer of the target with a 2*h*h projection in
     front: what an MTP module is."""
     mixer = arch.main_attention
-    group = next((g for g in reversed(arch.groups) if g.moe or g.ffn_weights), None)
-    total = mixer.weights or shape_like_target(arch).attention_weights()
-    total += 2 * arch.hidden_size**2
+    group = next((g for g in reversed(arch.groups) if g.moe or np.any(g.ffn_weights)), None)
+    known = np.any(mixer.weights)
+    attention = mixer.weights if known else shape_like_target(arch).attention_weights()
+    total = attention + 2 * arch.hidden_size**2
     if group is None:
         width = shape_like_target(arch).ffn_width
         return total + 3 * arch.hidden_size * width, total + 3 * arch.hidden_size * width, 0
-    total += group.ffn_weights
+    total = total + group.ffn_weights
     if group.moe is None:
         return total, total, 0
     moe = group.moe
-    total += moe.shared_weights + moe.router_weights
+    total = total + moe.shared_weights + moe.router_weights
     routed = moe.num_experts * moe.expert_weights
     return total + routed, total + moe.top_k * moe.expert_weights, routed
 

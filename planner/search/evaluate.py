@@ -203,8 +203,8 @@ def _at_lengths(values: Floats, drafted: Floats) -> Floats:
     weight = drafted - low
     shape = np.broadcast_shapes(values.shape, drafted.shape)
     wide = np.broadcast_to(values, shape)
-    below = np.take_along_axis(wide, np.broadcast_to(low, shape), axis=2)
-    above = np.take_along_axis(wide, np.broadcast_to(high, shape), axis=2)
+    below = np.take_along_axis(wide, np.broadcast_to(low, shape), axis=-1)
+    above = np.take_along_axis(wide, np.broadcast_to(high, shape), axis=-1)
     return np.asarray(below * (1.0 - weight) + above * weight)
 
 
@@ -235,7 +235,9 @@ def evaluate_grid(
         cost = replace(cost, target_s=plain_s)
     lookup = np.where(lens > 0, work.lookup_fraction, 0.0)
     gain = speedup(accepted.tokens, cost.ratio, accepted.share, lookup)
-    shape = (len(target.grid.batches), len(target.grid.contexts), lens.size)
+    shape = np.broadcast_shapes(
+        gain.shape, (len(target.grid.batches), len(target.grid.contexts), lens.size)
+    )
     used = memory(d, spec, batch, context, lens)
     return GridResult(
         deployment=d,
