@@ -2,7 +2,7 @@
 
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwprofiles.provenance import WITH_FIELD_DOCS, Kind, Sourced
 
@@ -252,24 +252,53 @@ class LinkProfile(_Record):
     """Domain of validity."""
 
 
+class MeasuredRatio(_Record):
+    """How well the calibrated model met round cost ratios R measured on one engine and model."""
+
+    model: str
+    """Target model, as its catalog or hub names it."""
+    log_sd: Annotated[float, Field(gt=0, le=2)]
+    """Spread of log(measured R / predicted R)."""
+    points: Annotated[int, Field(ge=1, le=1_000_000)]
+    """Measured settings behind the spread."""
+    largest_batch: Annotated[int, Field(ge=1)]
+    """Most sequences at once among them."""
+    largest_context_len: Annotated[int, Field(ge=1)]
+    """Longest context among them, tokens."""
+
+
 class Calibration(_Record):
-    """Constants that a measurement on one machine, or a fit, puts in place of the shipped ones."""
+    """Constants that a measurement on one machine, or a fit, puts in place of the shipped ones.
+
+    A constant is named by its dotted path in `planner/cost/data/constants.yaml`, or is one of the
+    rates that `planner/cost/calibratable.py` lists beside them.
+    """
 
     schema_version: Literal[1]
     """Version of this file form."""
     written_by: Literal["calibrate", "tune", "fit"]
     """Which of the three writers made it."""
-    created: str
-    """ISO 8601 date."""
-    gpu_name: str
-    """Device as the driver names it, or a profile id."""
-    gpu_uuid: str | None = None
+    created: Annotated[str, Field(pattern=r"^\d{4}-\d{2}-\d{2}(T[0-9:.+Z-]{1,32})?$")]
+    """ISO 8601 date, with or without the time."""
+    gpu_name: Annotated[str, Field(min_length=1, max_length=120)] | None = None
+    """Device as the driver names it, or a profile id; None where only the host was measured."""
+    gpu_uuid: Annotated[str, Field(max_length=80)] | None = None
     """Device identity; None for a fit."""
-    power_limit_w: float | None = None
-    """Power cap during the measurement, W."""
-    engine: str | None = None
-    """`name==version` for engine constants; None for kernel constants."""
-    constants: dict[str, Sourced]
+    power_limit_w: Annotated[float, Field(gt=0, le=20_000)] | None = None
+    """Power cap during the measurement, W; None for the limit that the board ships with."""
+    cpu_name: Annotated[str, Field(min_length=1, max_length=120)] | None = None
+    """Processor as the system names it; needed for constants of the host."""
+    engine: Annotated[str, Field(pattern=r"^[^\s=]{1,40}==[^\s=]{1,60}$")] | None = None
+    """`name==version` for engine constants; None for constants of the card and the host."""
+    constants: Annotated[dict[str, Sourced], Field(min_length=1, max_length=500)]
     """Constant name (units in the name) -> value with origin."""
-    samples_file: str | None = None
+    measured_ratio: MeasuredRatio | None = None
+    """What predictions with these constants were off by on the engine itself."""
+    samples_file: Annotated[str, Field(pattern=r"^[\w.+=-]{1,200}$")] | None = None
     """Raw samples beside this file."""
+
+    @model_validator(mode="after")
+    def _of_something(self) -> "Calibration":
+        if self.gpu_name is None and self.cpu_name is None:
+            raise ValueError("gpu_name or cpu_name must say what was measured")
+        return self

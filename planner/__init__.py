@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from planner.search.recommend import recommend
     from planner.search.records import Plan
 
-    def predict(lines: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    def predict(
+        lines: Iterable[Mapping[str, Any]], *, calibration: str | None = None
+    ) -> list[dict[str, Any]]:
         """One answer for each line, in order."""
 
 

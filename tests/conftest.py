@@ -1,3 +1,7 @@
+import os
+import tempfile
+from pathlib import Path
+
 import pytest
 from hypothesis import settings
 from sample_plans import plan
@@ -7,6 +11,9 @@ from planner.search.records import Plan
 # The same examples in every run, and no clock: a busy machine must not fail a test.
 settings.register_profile("suite", deadline=None, derandomize=True)
 settings.load_profile("suite")
+
+# Answers must not depend on what was calibrated on this machine; also those of child processes.
+os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir()) / "specplanner-tests-no-such-folder")
 
 
 @pytest.fixture

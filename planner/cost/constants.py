@@ -2,9 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
 import yaml
@@ -13,7 +15,6 @@ from hwprofiles.errors import MissingFact
 from hwprofiles.provenance import Kind
 
 Path = tuple[str, ...]
-_replaced: dict[Path, float] = {}
 _LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -26,6 +27,11 @@ class Constant:
     ref: str
 
 
+_NONE: Mapping[Path, float | Constant] = MappingProxyType({})
+_replaced: ContextVar[Mapping[Path, float | Constant]] = ContextVar("replaced", default=_NONE)
+"""Of this thread and task: two questions answered side by side do not see each other's."""
+
+
 @lru_cache(maxsize=1)
 def _tree() -> dict[str, Any]:
     text = files("planner.cost").joinpath("data/constants.yaml").read_text("utf-8")
@@ -34,18 +40,17 @@ def _tree() -> dict[str, Any]:
 
 
 @contextmanager
-def replaced(values: Mapping[Path, float]) -> Iterator[None]:
-    """Other values for some constants, as a fit without part of the evidence gives them.
+def replaced(values: Mapping[Path, float | Constant]) -> Iterator[None]:
+    """Other values for some constants: measured ones, or what a fit without some evidence gives.
 
-    What was computed from the shipped ones and kept stays as it was: that is the caller's to drop.
+    A bare number keeps the origin of the shipped constant. What was computed from the shipped ones
+    and kept stays as it was: that is the caller's to drop.
     """
-    before = dict(_replaced)
-    _replaced.update(values)
+    token = _replaced.set({**_replaced.get(), **values})
     try:
         yield
     finally:
-        _replaced.clear()
-        _replaced.update(before)
+        _replaced.reset(token)
 
 
 def constant(*path: str) -> Constant:
@@ -54,10 +59,28 @@ def constant(*path: str) -> Constant:
     Raises:
         MissingFact: the file has no such constant.
     """
-    found = _shipped(path)
-    if path in _replaced:
-        return Constant(_replaced[path], found.kind, found.ref)
-    return found
+    other = _replaced.get().get(path)
+    if other is None:
+        return _shipped(path)
+    if isinstance(other, Constant):
+        return other
+    shipped = _shipped(path)
+    return Constant(other, shipped.kind, shipped.ref)
+
+
+def given(*path: str) -> Constant | None:
+    """A measured figure that has no shipped counterpart; None where none is in force."""
+    other = _replaced.get().get(path)
+    return other if isinstance(other, Constant) else None
+
+
+def is_constant(path: Path) -> bool:
+    """Whether the shipped file has a number at this path."""
+    try:
+        _shipped(path)
+    except (MissingFact, KeyError, TypeError):
+        return False
+    return True
 
 
 @lru_cache(maxsize=512)

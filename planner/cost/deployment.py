@@ -10,7 +10,7 @@ from hwprofiles.load import load_link
 from planner.arch.quant import kv_dtype_bytes
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch, WeightFormat
 from planner.cost.card import Card
-from planner.cost.constants import value
+from planner.cost.constants import given, value
 from planner.cost.draft_device import DraftDevice
 from planner.cost.kernels import attention_kernel
 from planner.cost.step import (
@@ -299,6 +299,10 @@ def all_reduce_lines(device: Device, ranks: int) -> tuple[tuple[float, float], t
     """
     if ranks <= 1:
         return (0.0, 0.0), (0.0, 0.0)
+    floor, rate = (given("link", "all_reduce", str(ranks), x) for x in ("floor_us", "gb_per_s"))
+    if floor is not None and rate is not None:
+        measured = (floor.value * 1e-6, 1e-9 / rate.value)
+        return measured, measured
     if device.link_id is None:
         raise MissingFact(f"no link between several {device.name} is known; use --tp 1")
     table = load_link(device.link_id).all_reduce.by_ranks

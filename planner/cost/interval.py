@@ -5,7 +5,7 @@ from functools import lru_cache
 from math import erf, exp, hypot, log
 from typing import Literal
 
-from planner.cost.constants import value
+from planner.cost.constants import Constant, given, value
 
 Z_80 = 1.2816
 """Half width of an 80 % interval in standard deviations."""
@@ -40,8 +40,21 @@ class Outlook:
     verdict: Verdict
 
 
+def measured_spread(at: Circumstance) -> Constant | None:
+    """Spread of log R that a calibration measured on this engine; None outside what it covers."""
+    spread, batch, context = (
+        given("interval", "measured_ratio", at.engine, name)
+        for name in ("log_sd", "batch", "context_len")
+    )
+    if spread is None or batch is None or context is None or at.offload:
+        return None
+    return spread if at.batch <= batch.value and at.context_len <= context.value else None
+
+
 def ratio_log_sd(at: Circumstance) -> float:
-    """Standard deviation of log R, from residuals by class."""
+    """Standard deviation of log R: as measured on this engine, else from residuals by class."""
+    if measured := measured_spread(at):
+        return measured.value
     if at.offload:
         row = "offload"
     elif at.engine == "transformers":

@@ -6,8 +6,10 @@ from typing import Any
 
 import numpy as np
 
+from hwprofiles.calibration import EMPTY, Shelf
 from hwprofiles.errors import InputError
 from hwprofiles.provenance import weakest
+from planner.cost.constants import replaced
 from planner.cost.deployment import Deployment
 from planner.cost.interval import (
     Outlook,
@@ -41,7 +43,7 @@ def _echo(line: Any, answer: Answer) -> Answer:
 Work = tuple[str, Any] | tuple[Scenario, Setup]
 
 
-def _read(line: Any) -> Work:
+def _read(line: Any, shelf: Shelf) -> Work:
     """(operation kind, its record) or (scenario, setup) of one line.
 
     Raises:
@@ -51,7 +53,7 @@ def _read(line: Any) -> Work:
         raise InputError("a line must be a JSON object")
     if "op" in line:
         return operations.prepare(line)
-    asked = scenario(line)
+    asked = scenario(line, shelf)
     found = setup(asked.setup, asked.batch, asked.context_len)
     if isinstance(found, str):
         raise InputError(found)
@@ -59,20 +61,24 @@ def _read(line: Any) -> Work:
 
 
 def answer_lines(
-    lines: Sequence[Any], hidden_origins: Sequence[frozenset[str]] | None = None
+    lines: Sequence[Any],
+    hidden_origins: Sequence[frozenset[str]] | None = None,
+    *,
+    shelf: Shelf = EMPTY,
 ) -> list[Answer]:
     """One answer for each line, in order; a bad line gets an `error` and the rest goes on.
 
     Args:
         lines: What to answer.
         hidden_origins: For each line the published origins whose acceptance it must do without.
+        shelf: Calibrations that count for the lines of their card, power cap and engine.
     """
     answers: dict[int, Answer] = {}
     rounds: list[tuple[int, Scenario, Setup]] = []
     ops: dict[str, list[tuple[int, Any]]] = {}
     for i, line in enumerate(lines):
         try:
-            first, second = _read(line)
+            first, second = _read(line, shelf)
         except InputError as error:
             answers[i] = {"error": str(error)}
             continue
@@ -140,7 +146,8 @@ def _rounds(rounds: Sequence[tuple[int, Scenario, Setup]]) -> list[Answer]:
     answers = []
     for n, (_, asked, found) in enumerate(rounds):
         numbers = (*(c[n] for c in columns), needs[n])
-        answers.append(_answer(asked, found, expected[n], numbers))
+        with replaced(found.constants):
+            answers.append(_answer(asked, found, expected[n], numbers))
     return answers
 
 

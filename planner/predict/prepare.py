@@ -1,5 +1,6 @@
 """From a scenario to what the vectorised evaluation needs; everything that repeats is kept."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -8,6 +9,7 @@ from hwprofiles.provenance import Kind, weakest
 from planner.acceptance.constants import family_decay
 from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
 from planner.acceptance.prior import AcceptanceQuery, prior
+from planner.cost.constants import Constant, Path, replaced
 from planner.cost.deployment import (
     Deployment,
     all_reduce_lines,
@@ -22,6 +24,7 @@ from planner.drafters.records import DrafterSpec, DraftWork
 from planner.drafters.registry import family_of, work_of
 from planner.drafters.select import drafters_for
 from planner.predict.scenario import Scenario, SetupKey
+from planner.search.calibrated import Calibrated, Subject, calibrated, on_machine
 from planner.search.doubts import context_doubts, limit_doubts
 from planner.search.machine import Machine, machine_of
 from planner.search.setup import (
@@ -53,6 +56,8 @@ class Setup:
     kind: Kind
     reasons: tuple[str, ...]
     warnings: tuple[str, ...]
+    constants: Mapping[Path, Constant]
+    """Measured ones in force for these lines."""
 
     @property
     def deployment(self) -> Deployment:
@@ -183,6 +188,19 @@ def _setup_or_message(key: SetupKey) -> Setup | str:
 
 def _setup(key: SetupKey) -> Setup:
     named = _named(key)
+    subject = Subject(
+        device=named.machine.device,
+        power_limit_w=key.wanted.power_limit_w or named.machine.power_limit_w,
+        engine=named.engine,
+        model=named.target.arch.name,
+    )
+    found = calibrated(key.shelf, subject, refuse=False)
+    named = replace(named, machine=on_machine(named.machine, found.constants))
+    with replaced(found.constants):
+        return _placed(key, named, found)
+
+
+def _placed(key: SetupKey, named: _Named, found: Calibrated) -> Setup:
     target, machine, engine = named.target, named.machine, named.engine
     placement = place(target, machine, engine, key.wanted)
     spec, against = _spec(key, placement.deployment)
@@ -193,7 +211,7 @@ def _setup(key: SetupKey) -> Setup:
     work = work_of(spec) if spec else NO_WORK
     tiles, notes = deployment_tiles(d)
     limit = limit_doubts(d.device, power_limit_w=key.wanted.power_limit_w)
-    warnings = [*target.assumptions, *machine.notes, *limit, *notes]
+    warnings = [*found.notes, *target.assumptions, *machine.notes, *limit, *notes]
     if spec and key.drafter_id and "not in the catalog" in " ".join(spec.notes):
         name = ascii(key.drafter_id)[1:-1][:80]
         warnings.append(f"drafter {name} is not in the catalog: its family's usual sizes are used")
@@ -208,6 +226,7 @@ def _setup(key: SetupKey) -> Setup:
         kind=weakest([_card_kind(d), spec.kind if spec else "fitted"]),
         reasons=against,
         warnings=tuple(warnings),
+        constants=found.constants,
     )
 
 

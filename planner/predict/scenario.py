@@ -6,6 +6,7 @@ from functools import lru_cache
 from itertools import pairwise
 from typing import Any
 
+from hwprofiles.calibration import EMPTY, Shelf
 from hwprofiles.errors import InputError
 from planner.drafters.records import FAMILIES, Family
 from planner.predict.fields import integer, number, text
@@ -58,6 +59,8 @@ class SetupKey:
     drafter: Family
     drafter_id: str | None
     wanted: Wanted
+    shelf: Shelf = EMPTY
+    """Calibrations to choose from; a shelf equals itself alone, so no two share what was kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,7 +159,7 @@ def _engine(line: Mapping[str, Any]) -> str | None:
     return f"{name}=={version}" if name and version else name or None
 
 
-def scenario(line: Mapping[str, Any]) -> Scenario:
+def scenario(line: Mapping[str, Any], shelf: Shelf = EMPTY) -> Scenario:
     """The line in the planner's words.
 
     Raises:
@@ -190,6 +193,7 @@ def scenario(line: Mapping[str, Any]) -> Scenario:
         family,
         text(line, "drafter_id", "") or None,
         _wanted(line),
+        shelf,
     )
     return Scenario(
         setup=key,

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import BinaryIO, TextIO
 
+from hwprofiles.calibration import EMPTY, Shelf
 from planner.predict.batch import answer_lines
 
 CHUNK_BYTES = 1 << 20
@@ -52,11 +53,12 @@ def _parse(raw: bytes) -> object:
         return _Unreadable(f"not JSON: {str(error)[:120]}")
 
 
-def predict_stream(source: BinaryIO, sink: TextIO) -> None:
+def predict_stream(source: BinaryIO, sink: TextIO, shelf: Shelf = EMPTY) -> None:
     """Answers every line of `source` on `sink`, flushed batch by batch."""
     for lines in _batches(source):
         parsed = [_parse(raw) for raw in lines if raw.strip()]
-        answers = answer_lines([None if isinstance(p, _Unreadable) else p for p in parsed])
+        readable = [None if isinstance(p, _Unreadable) else p for p in parsed]
+        answers = answer_lines(readable, shelf=shelf)
         for given, answer in zip(parsed, answers, strict=True):
             if isinstance(given, _Unreadable):
                 answer = {"id": None, "error": given.why}  # noqa: PLW2901 - replaces a placeholder

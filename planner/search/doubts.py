@@ -27,11 +27,6 @@ def refuse_unmodelled(question: Question) -> None:
     Raises:
         InputError: names the option and what to state instead.
     """
-    if question.calibration not in (None, "none"):
-        raise InputError(
-            f"--calibration {question.calibration}: this version reads no calibration files; "
-            "use --calibration none"
-        )
     if question.tile_rows < 1:
         raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
 

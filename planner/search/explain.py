@@ -3,10 +3,16 @@
 from dataclasses import dataclass, replace
 
 from hwprofiles.provenance import Kind, weakest
-from planner.cost.constants import constant
+from planner.cost.constants import constant, replaced
 from planner.cost.deployment import step_coefficients
 from planner.cost.drafting import draft_coefficients
-from planner.cost.interval import fault_risk, ratio_log_sd, uncaptured
+from planner.cost.interval import (
+    Circumstance,
+    fault_risk,
+    measured_spread,
+    ratio_log_sd,
+    uncaptured,
+)
 from planner.cost.step import StepTime, expert_fraction
 from planner.drafters.records import DraftWork
 from planner.search.evaluate import Grid, GridResult, at
@@ -51,6 +57,11 @@ def explain(question: Question) -> Explanation:
         InputError, MissingFact, NoFeasiblePlan: as `recommend`.
     """
     s = situation(question)
+    with replaced(s.calibrated.constants):
+        return _explained(s)
+
+
+def _explained(s: Situation) -> Explanation:
     searched = search(s)
     found = best_drafted(s, searched)
     result, index = found or (searched.plain, (*s.headline, 0))
@@ -192,6 +203,16 @@ def _acceptance(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...
     )
 
 
+def _spread_term(where: Circumstance, ratio_sd: float) -> Term:
+    measured = measured_spread(where)
+    source = measured.ref if measured else ""
+    kind: Kind = measured.kind if measured else "fitted"
+    formula = "measured on this engine" if measured else "residuals of published rows"
+    return Term(
+        name="spread of log R", value=ratio_sd, unit="", formula=formula, kind=kind, source=source
+    )
+
+
 def _speedup(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
     gain, seen = judged(result, grid, index)
     where = circumstance(result, grid, index)
@@ -204,7 +225,7 @@ def _speedup(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
         _number("R", at(result.cost.ratio, index), "", "(T_draft + T_verify)/T_target", kind),
         _number("break-even E[L]", at(result.cost.ratio, index), "tokens", "= R", kind),
         _number("speedup", gain, "x", "E[L]/R (draftless rounds counted)", kind),
-        _number("spread of log R", ratio_sd, "", "residuals of published rows", "fitted"),
+        _spread_term(where, ratio_sd),
         _number("spread of log E[L]", tokens_sd, "", "acceptance", "fitted"),
         _number("80 % interval", f"{seen.low:.2f}..{seen.high:.2f}", "x", "both spreads", "fitted"),
         _number(

@@ -6,19 +6,12 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from planner.search.records import PlanInputs
+from planner.search.setup import DEFAULT_VERSIONS
 
 if TYPE_CHECKING:
     from planner.cost.deployment import Deployment
     from planner.drafters.records import DrafterSpec
     from planner.search.situation import Situation
-
-DEFAULT_VERSIONS = {
-    "vllm": "0.33.0",
-    "llama.cpp": "b11434",
-    "sglang": "0.5.23",
-    "trtllm": "0004396720",
-}
-"""Engine versions whose kernel rules and config rules were read."""
 
 
 def _power(d: Deployment) -> float | None:
@@ -65,7 +58,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         power_limit_w=d.power_limit_w,
         tile_rows=q.tile_rows,
         max_vram_mib=q.max_vram_mib,
-        calibration=None,
+        calibration=", ".join(s.calibrated.used) or None,
         seed=q.seed,
     )
 

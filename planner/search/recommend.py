@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 
 from planner import __version__
+from planner.cost.constants import replaced
 from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
 from planner.search.ceiling import Point, faster_host, host_ceiling
@@ -81,7 +82,7 @@ def _warnings(s: Situation, answer: _Answer) -> tuple[str, ...]:
     spec = answer.drafted.result.spec if answer.drafted else None
     drafter = drafter_doubts(spec, s.question.context or (context,))
     slow_host = host_ceiling(answer.drafted or answer.plain, s.machine)
-    found = [*slow_host, *s.machine.notes, *stated, *drafter, *stage_doubts(d)]
+    found = [*slow_host, *s.calibrated.notes, *s.machine.notes, *stated, *drafter, *stage_doubts(d)]
     found += [*d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")
@@ -115,6 +116,11 @@ def _answer(s: Situation, searched: Searched) -> tuple[_Answer, Evaluation, Eval
 
 def plan_of(s: Situation) -> Plan:
     """Search and decide."""
+    with replaced(s.calibrated.constants):
+        return _plan_of(s)
+
+
+def _plan_of(s: Situation) -> Plan:
     searched = search(s)
     answer, best, drafted = _answer(s, searched)
     chosen = answer.drafted.result if answer.drafted else None

@@ -29,6 +29,13 @@ ENGINE_NAMES = {
     "transformers": "transformers",
     "hf": "transformers",
 }
+DEFAULT_VERSIONS = {
+    "vllm": "0.33.0",
+    "llama.cpp": "b11434",
+    "sglang": "0.5.23",
+    "trtllm": "0004396720",
+}
+"""Engine versions whose kernel rules and config rules were read."""
 TENSOR_PARALLEL = ("vllm", "sglang", "trtllm")
 GPU_COUNTS = (1, 2, 4, 8, 16, 32)
 RAM_SHARE = 0.9

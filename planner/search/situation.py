@@ -2,9 +2,13 @@
 
 from dataclasses import dataclass, replace
 
+from hwprofiles.calibration import shelf_of
+from hwprofiles.detect import is_auto
 from planner.arch.records import WeightFormat
+from planner.cost.constants import replaced
 from planner.drafters.select import DrafterChoice
 from planner.errors import NoFeasiblePlan
+from planner.search.calibrated import NOTHING, Calibrated, Subject, calibrated, on_machine
 from planner.search.candidates import drafters, formats, grid_of
 from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
 from planner.search.draft_device import with_draft_device
@@ -44,6 +48,8 @@ class Situation:
     """Drafters that come into question, sizes beside a bf16 target."""
     tried: tuple[str, ...]
     """Formats that did not fit, one sentence each."""
+    calibrated: Calibrated = NOTHING
+    """Measured constants in force for this question."""
 
 
 def wanted(question: Question, batch: int, context: int) -> Wanted:
@@ -67,10 +73,30 @@ def situation(question: Question) -> Situation:
     refuse_unmodelled(question)
     refuse_unknown(question)
     machine = machine_of(question.gpu, question.host)
+    target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
+    measured = _measured(question, machine, target.arch.name)
+    machine = on_machine(machine, measured.constants)
     machine = with_draft_device(replace(machine, count=machine.count or 1), question.drafter_device)
     question = _within_free_memory(question, machine)
-    target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)
     refuse_misfits(question, target.arch, machine)
+    with replaced(measured.constants):
+        return replace(_placed(question, target, machine), calibrated=measured)
+
+
+def _measured(question: Question, machine: Machine, model: str) -> Calibrated:
+    shelf = shelf_of(question.calibration)
+    subject = Subject(
+        device=machine.device,
+        power_limit_w=question.power_limit_w or machine.power_limit_w,
+        engine=engine_of(question.engine),
+        model=model,
+        host_here=is_auto(question.gpu) and question.host is None,
+    )
+    return calibrated(shelf, subject, refuse=True)
+
+
+def _placed(question: Question, target: Target, machine: Machine) -> Situation:
+    """The first format and engine that fit."""
     grid, batch, context = grid_of(question, target.arch)
     asked = wanted(question, batch, context)
     tried: list[str] = []

@@ -4,6 +4,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.cost.constants import replaced
 from planner.cost.deployment import Deployment, Offload
 from planner.cost.ledger import memory, room
 from planner.drafters.records import DrafterSpec
@@ -81,6 +82,11 @@ def _beside(s: Situation, spec: DrafterSpec) -> Deployment:
 
 def search(s: Situation) -> Searched:
     """Every drafter over the whole grid."""
+    with replaced(s.calibrated.constants):
+        return _search(s)
+
+
+def _search(s: Situation) -> Searched:
     d, question = s.placement.deployment, s.question
     specs, absent, rejected = _specs(s)
     accept = Acceptance(question, s.workload, d.arch.name)

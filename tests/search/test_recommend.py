@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.emit.registry import emitter_for
-from planner.errors import EngineUnsupported, InputError, NoFeasiblePlan
+from planner.errors import EngineUnsupported, NoFeasiblePlan
 from planner.search.explain import explain
 from planner.search.question import Question
 from planner.search.recommend import recommend
@@ -117,12 +117,6 @@ def test_more_acceptance_means_more_speed() -> None:
     assert low is not None
     assert high is not None
     assert high.speedup > low.speedup
-
-
-def test_options_that_this_version_cannot_serve_are_refused() -> None:
-    for fields in ({"calibration": "x.yaml"},):
-        with pytest.raises(InputError, match="this version"):
-            _ask(**fields)
 
 
 def test_every_point_of_the_grid_is_counted() -> None:
