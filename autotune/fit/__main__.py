@@ -9,7 +9,7 @@ source moved) or --shifts (what each source moved only, for `planner evidence`).
 
 import argparse
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from autotune.fit import write
@@ -26,6 +26,7 @@ def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m autotune.fit")
     parser.add_argument("what", choices=("kernels", "rounds"))
     parser.add_argument("--wheel", type=Path, help="wheel of aiconfigurator-core 0.12.0")
+    parser.add_argument("--table", choices=tuple(LAWS), help="kernels of one operation only")
     parser.add_argument("--write", action="store_true", help="write constants and shifts")
     parser.add_argument("--shifts", action="store_true", help="write shifts only")
     parser.add_argument("--root", type=Path, default=ROOT, help="top of the repository")
@@ -39,9 +40,9 @@ def _show(line: str) -> None:
     sys.stdout.write(f"{line}\n")
 
 
-def _kernels(wheel: Path) -> dict[str, list[KernelFit]]:
+def _kernels(wheel: Path, tables: Iterable[str]) -> dict[str, list[KernelFit]]:
     found: dict[str, list[KernelFit]] = {}
-    for table in LAWS:
+    for table in tables:
         by_kernel = samples(table, timed(wheel, table, ROWS_PER_KERNEL))
         found[table] = [fit_kernel(table, name, sample) for name, sample in by_kernel.items()]
     return found
@@ -75,7 +76,7 @@ def main(words: Sequence[str] | None = None) -> int:
     asked = _arguments(words)
     target = write.Target(asked.root)
     if asked.what == "kernels":
-        kernels = _kernels(asked.wheel)
+        kernels = _kernels(asked.wheel, (asked.table,) if asked.table else LAWS)
         _show_kernels(kernels)
         if asked.write or asked.shifts:
             write.write_kernel_shifts(target, kernels)

@@ -15,6 +15,7 @@ from planner.cost.gemm import gemm_seconds
 from planner.cost.kernels import kernel_rows
 from planner.cost.moe import moe_seconds
 from planner.cost.smooth import Floats, stack, take
+from planner.cost.sparse import sparse_seconds
 from planner.errors import InputError
 from planner.evidence.left_out import RECORDS, family_of, kernel_ids
 from planner.predict.operations import prepare
@@ -51,10 +52,15 @@ def _moe(card: Any, kernel: Any, work: Any) -> Floats:
     return np.asarray(moe_seconds(card, kernel, work, warm=True))
 
 
+def _sparse(card: Any, kernel: Any, work: Any) -> Floats:
+    return sparse_seconds(card, kernel, work)
+
+
 LAWS: Mapping[str, Law] = {
     "attention": Law(priors.ATTENTION, _attention),
     "gemm": Law(priors.GEMM, _gemm),
     "moe": Law(priors.MOE, _moe),
+    "sparse": Law(priors.SPARSE, _sparse),
 }
 
 

@@ -52,6 +52,20 @@ MOE: Mapping[str, Prior] = {
     "smooth": Prior(2.0, 0.35, 0.5, 3.0),
     "activation_fraction": Prior(0.9, 0.4, 0.3, 2.0),
 }
+SPARSE: Mapping[str, Prior] = {
+    "host_s": Prior(1e-4, 1.5, 0.02, 20.0),
+    "floor_s": Prior(2e-5, 1.0, 0.02, 20.0),
+    "token_s": Prior(2e-8, 1.0, 0.01, 50.0),
+    "sequence_s": Prior(1e-7, 1.0, 0.01, 50.0),
+    "projection_fraction": Prior(0.6, 0.3, 0.15, 1.7),
+    "attention_fraction": Prior(0.5, 0.5, 0.1, 2.0),
+    "wave_s": Prior(2e-6, 1.0, 0.01, 100.0),
+    "scoring_fraction": Prior(0.3, 0.7, 0.1, 3.3),
+    "score_fraction": Prior(0.6, 0.7, 0.05, 5.0),
+    "key_fraction": Prior(0.6, 0.7, 0.05, 2.0),
+    "seats": Prior(8.0, 1.2, 0.12, 20.0),
+    "smooth": Prior(2.5, 0.4, 0.3, 4.0),
+}
 ROUNDS: Mapping[Path, Prior] = {
     ("formats", "bf16", "bandwidth_fraction"): Prior(0.82, 0.05, 0.8, 1.15),
     ("formats", "fp8", "bandwidth_fraction"): Prior(0.66, 0.10, 0.7, 1.3),

@@ -20,10 +20,27 @@ from planner.errors import InputError
 SYSTEMS = {"a100_sxm": "A100 SXM 80GB", "h100_sxm": "H100 SXM", "l40s": "L40S"}
 ROOT = "aiconfigurator_core/systems/data"
 FILES = {
-    "attention": ("attention", "generation_attention_perf"),
-    "gemm": ("gemm", "gemm_perf"),
-    "moe": ("moe", "moe_perf"),
+    "attention": {"generation_attention_perf": "attention"},
+    "gemm": {"gemm_perf": "gemm"},
+    "moe": {"moe_perf": "moe"},
+    "sparse": {
+        "msa_context_module_perf": "msa",
+        "dsa_context_module_perf": "sparse_attention",
+        "dsv4_csa_context_module_perf": "sparse_attention",
+        "dsv4_hca_context_module_perf": "sparse_attention",
+        "dsv4_hca_attn_module_perf": "sparse_attention",
+        "glm5_dsa_attn_module_perf": "sparse_attention",
+        "glm5_mqa_logits_module_perf": "sparse_attention",
+        "dsv4_paged_mqa_logits_module_perf": "sparse_attention",
+        "glm5_topk_module_perf": "sparse_attention",
+        "dsv4_csa_topk_calib_perf": "sparse_attention",
+    },
 }
+"""Table -> name of each file -> folder it lies in."""
+PARTS = {"attn_module": "attention", "mqa_logits": "indexer", "topk": "topk"}
+"""What stands in a file's name -> the part of a sparse layer that it times; else the layer."""
+Q_LENS, MIN_CONTEXT, MIN_MS = (4, 32), 64, 5e-4
+"""Rows of sparse layers that look like verification, and ran at all."""
 DTYPES = {"bfloat16": "bf16", "int4_wo": "int4", "int8_wo": "int8"}
 SEED = 1
 MS = 1e-3
@@ -59,22 +76,29 @@ def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
         ) from error
 
 
-def _members(archive: zipfile.ZipFile, system: str, table: str) -> dict[str, dict[str, bytes]]:
-    """Engine -> version -> table."""
-    folder, name = FILES[table]
-    found: dict[str, dict[str, bytes]] = defaultdict(dict)
+Contents = Mapping[tuple[str, str], bytes]
+"""(version, name of the file) -> its bytes."""
+
+
+def _members(archive: zipfile.ZipFile, system: str, table: str) -> Mapping[str, Contents]:
+    """Engine -> its files."""
+    found: dict[str, dict[tuple[str, str], bytes]] = defaultdict(dict)
     for member in sorted(archive.namelist()):
         parts = member.removeprefix(f"{ROOT}/").split("/")
-        if parts[:2] == [system, folder] and parts[-1] == f"{name}.parquet":
-            found[parts[2]][parts[3]] = archive.read(member)
+        name = parts[-1].removesuffix(".parquet")
+        if parts[:2] == [system, FILES[table].get(name)]:
+            found[parts[2]][parts[3], name] = archive.read(member)
     return found
 
 
-def _frame(contents: Mapping[str, bytes]) -> Any:
+def _frame(contents: Contents) -> Any:
     import pandas  # noqa: PLC0415 - the extra [fit], slow to import
 
     return pandas.concat(
-        [pandas.read_parquet(io.BytesIO(one)).assign(version=v) for v, one in contents.items()]
+        [
+            pandas.read_parquet(io.BytesIO(one)).assign(version=version, file=name)
+            for (version, name), one in contents.items()
+        ]
     )
 
 
@@ -134,6 +158,22 @@ def _moe(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
+def _sparse(row: dict[str, Any]) -> dict[str, Any]:
+    line = {
+        "op": "sparse_attention",
+        "part": next((part for word, part in PARTS.items() if word in row["file"]), "layer"),
+        "model": row["model"],
+        "num_heads": row["num_heads"],
+        "batch": row["batch_size"],
+        "kv_len": row["step"],
+        "q_len": row["isl"],
+        "kv_dtype": DTYPES.get(row["kv_cache_dtype"], row["kv_cache_dtype"]),
+        "dtype": DTYPES.get(row["gemm_type"], row["gemm_type"]),
+    }
+    pool = row.get("compress_ratio", 0.0)
+    return line | {"compress_ratio": pool} if pool > 0 else line  # not a number where not pooled
+
+
 def _whole_heads(frame: Any) -> Any:
     whole = frame["num_heads"] % frame["num_key_value_heads"] == 0
     kept = whole & (frame["isl"] + frame["step"] >= 16)
@@ -148,11 +188,17 @@ def _any_size(frame: Any) -> Any:
     return frame["num_tokens"] > 0
 
 
+def _verification_like(frame: Any) -> Any:
+    short = frame["isl"].between(*Q_LENS) & (frame["step"] >= MIN_CONTEXT)
+    return short & (frame["latency"] >= MIN_MS)
+
+
 Keep = Callable[[Any], Any]
 Make = Callable[[dict[str, Any]], dict[str, Any]]
 _TABLES: dict[str, tuple[Keep, tuple[str, ...], Make]] = {
     "attention": (_whole_heads, ("kv_cache_dtype",), _attention),
     "gemm": (_decode_sized, ("gemm_dtype",), _gemm),
     "moe": (_any_size, ("moe_dtype",), _moe),
+    "sparse": (_verification_like, ("file",), _sparse),
 }
 """Operation -> rows to keep, columns that tell kernels apart beside their name, row -> line."""

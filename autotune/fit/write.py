@@ -64,15 +64,22 @@ def _shortened(fitted: Fitted) -> dict[str, float]:
     return {name: _short(value) for name, value in fitted.values.items()}
 
 
+def _known(path: Path) -> dict[str, Any]:
+    empty: dict[str, Any] = {"kernels": {}, "rounds": {}}
+    return empty | (json.loads(path.read_text("utf-8")) if path.exists() else {})
+
+
 def _merge(path: Path, part: str, found: Mapping[str, Any]) -> None:
-    known = json.loads(path.read_text("utf-8")) if path.exists() else {}
-    both = {"kernels": {}, "rounds": {}, **known, part: found}
+    both = _known(path) | {part: found}
     path.write_text(json.dumps(both, indent=1) + "\n", encoding="utf-8")
 
 
 def write_kernel_shifts(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> None:
-    """Constants of each kernel without each card."""
-    by_gpu: dict[str, dict[str, dict[str, dict[str, float]]]] = {}
+    """Constants of each kernel without each card; operations that were not fitted keep theirs."""
+    by_gpu: dict[str, dict[str, dict[str, dict[str, float]]]] = {
+        gpu: {table: kernels for table, kernels in tables.items() if table not in fits}
+        for gpu, tables in _known(target.left_out)["kernels"].items()
+    }
     for table, found in fits.items():
         for one in found:
             for gpu, without in one.left_out.items():

@@ -19,7 +19,7 @@ from planner.arch.mixers import (
     latent_attention,
     mamba2,
 )
-from planner.arch.records import AttentionShape
+from planner.arch.records import AttentionShape, SparseShape
 from planner.arch.shape_twins import twin_kv_heads
 from planner.errors import InputError
 
@@ -198,21 +198,17 @@ class MixerReader:
             v_dim=config.optional_int("v_head_dim") or nope,
         )
         gated = config.flag("mla_use_output_gate") is True
-        return latent_attention(
-            self.hidden, heads, dims, indexer_weights=self._indexer(dims.q_lora_rank), gated=gated
-        )
+        return latent_attention(self.hidden, heads, dims, indexer=self._indexer(), gated=gated)
 
-    def _indexer(self, q_rank: int) -> int:
-        """DeepSeek Sparse Attention's indexer: queries from the Q latent, one key head."""
+    def _indexer(self) -> SparseShape | None:
         config = self.config
         heads = config.optional_int("index_n_heads")
         if heads is None:
-            return 0
-        width = config.need_int("index_head_dim")
+            return None
         self.warnings.append(
             "the sparse-attention indexer's own cache is not in the KV bytes per token"
         )
-        return (q_rank or self.hidden) * heads * width + self.hidden * (width + heads)
+        return SparseShape(heads, config.need_int("index_head_dim"), config.count("index_topk"))
 
     def _delta(self) -> AttentionShape:
         config = self.config
@@ -272,6 +268,7 @@ class MixerReader:
             window=config.need_int("sliding_window", "window_size"),
             index_heads=config.count("index_n_heads"),
             index_dim=config.count("index_head_dim"),
+            index_top_k=config.count("index_topk"),
         )
         made = {r: compressed_attention(self.hidden, dims, r) for r in set(ratios)}
         self.warnings.append(
@@ -289,18 +286,24 @@ class MixerReader:
         flags = section.ints("sparse_attention_freq", length=len(shapes))
         if flags is None:
             return shapes
-        heads = section.count("sparse_num_index_heads")
-        extra = self.hidden * (heads + 1) * section.count("sparse_index_dim")
+        heads, width = section.count("sparse_num_index_heads"), section.count("sparse_index_dim")
+        chosen = SparseShape(
+            index_heads=heads,
+            index_dim=width,
+            top_k=section.count("sparse_topk_blocks") * section.count("sparse_block_size"),
+            shared_weights=self.hidden * (heads + 1) * width,
+        )
         return [
-            _sparse(shape, extra) if flag else shape
+            _sparse(shape, chosen) if flag else shape
             for shape, flag in zip(shapes, flags, strict=True)
         ]
 
 
-def _sparse(shape: AttentionShape | None, extra_weights: int) -> AttentionShape | None:
+def _sparse(shape: AttentionShape | None, chosen: SparseShape) -> AttentionShape | None:
     if shape is None:
         return None
-    return replace(shape, kind="sparse", weights=shape.weights + extra_weights)
+    weights = shape.weights + chosen.shared_weights
+    return replace(shape, kind="sparse", weights=weights, sparse=chosen)
 
 
 def _pooled_bytes(ratios: list[int], dims: CompressedDims) -> int:

@@ -3,9 +3,9 @@
 Norms, biases and rotary tables are left out: below 0.1 % of any model read here.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from planner.arch.records import AttentionShape
+from planner.arch.records import AttentionShape, SparseShape
 
 CACHE_ELEMENT_BYTES = 2
 """Bytes of a cache element in the records, which all count at 16 bits."""
@@ -58,8 +58,9 @@ class LatentDims:
 
 
 def latent_attention(
-    hidden: int, num_heads: int, dims: LatentDims, *, indexer_weights: int = 0, gated: bool = False
-) -> AttentionShape:
+    hidden: int, num_heads: int, dims: LatentDims, *, indexer: SparseShape | None = None,
+    gated: bool = False,
+) -> AttentionShape:  # fmt: skip
     """MLA as the absorbed decode kernel sees it: all heads on one latent KV head."""
     qk = dims.nope_dim + dims.rope_dim
     if dims.q_lora_rank:
@@ -70,15 +71,31 @@ def latent_attention(
     up = dims.kv_lora_rank * num_heads * (dims.nope_dim + dims.v_dim)
     out = num_heads * dims.v_dim * hidden * (2 if gated else 1)
     latent = dims.kv_lora_rank + dims.rope_dim
+    sparse, scoring = None, 0
+    if indexer is not None:
+        scoring = indexer_weights(hidden, dims.q_lora_rank, indexer)
+        sparse = replace(
+            indexer,
+            expanded_width=qk + dims.v_dim,
+            shared_weights=hidden * dims.q_lora_rank + down + scoring,
+        )
     return AttentionShape(
-        kind="sparse" if indexer_weights else "mla",
+        kind="mla" if indexer is None else "sparse",
         num_heads=num_heads,
         num_kv_heads=1,
         head_dim=latent,
         v_head_dim=dims.kv_lora_rank,
         kv_bytes_per_token_16bit=latent * CACHE_ELEMENT_BYTES,
-        weights=q + down + up + out + indexer_weights,
+        weights=q + down + up + out + scoring,
+        sparse=sparse,
     )
+
+
+def indexer_weights(hidden: int, q_rank: int, indexer: SparseShape) -> int:
+    """DeepSeek Sparse Attention's indexer: queries from the Q latent, one key head."""
+    width = indexer.index_dim
+    queries = (q_rank or hidden) * indexer.index_heads * width
+    return queries + hidden * (width + indexer.index_heads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,6 +179,7 @@ class CompressedDims:
     window: int
     index_heads: int
     index_dim: int
+    index_top_k: int
 
 
 def compressed_attention(hidden: int, dims: CompressedDims, ratio: int) -> AttentionShape:
@@ -174,13 +192,13 @@ def compressed_attention(hidden: int, dims: CompressedDims, ratio: int) -> Atten
     q = hidden * dims.q_lora_rank + dims.q_lora_rank * dims.num_heads * dims.head_dim
     out = dims.num_heads * dims.head_dim * dims.o_lora_rank
     out += dims.o_groups * dims.o_lora_rank * hidden
-    weights = q + hidden * dims.head_dim + out
+    shared = hidden * dims.head_dim
     overlap = 2 if ratio == 4 else 1
     if ratio:
-        weights += 2 * hidden * dims.head_dim * overlap
+        shared += 2 * hidden * dims.head_dim * overlap
     if ratio == 4:
-        weights += dims.q_lora_rank * dims.index_heads * dims.index_dim
-        weights += hidden * dims.index_heads + 2 * hidden * dims.index_dim * overlap
+        shared += dims.q_lora_rank * dims.index_heads * dims.index_dim
+        shared += hidden * dims.index_heads + 2 * hidden * dims.index_dim * overlap
     entry = dims.head_dim * CACHE_ELEMENT_BYTES
     return AttentionShape(
         kind="compressed",
@@ -191,5 +209,18 @@ def compressed_attention(hidden: int, dims: CompressedDims, ratio: int) -> Atten
         window=None if ratio else dims.window,
         kv_bytes_per_token_16bit=None if ratio else entry,
         local_kv_bytes_per_seq=dims.window * entry if ratio else 0,
-        weights=weights,
+        weights=q + out + shared,
+        sparse=_chosen(dims, ratio, shared + hidden * dims.q_lora_rank) if ratio else None,
+    )
+
+
+def _chosen(dims: CompressedDims, ratio: int, shared_weights: int) -> SparseShape:
+    scored = ratio == 4
+    return SparseShape(
+        index_heads=dims.index_heads if scored else 0,
+        index_dim=dims.index_dim if scored else 0,
+        top_k=dims.index_top_k if scored else 0,
+        pool=ratio,
+        local=dims.window,
+        shared_weights=shared_weights,
     )

@@ -13,6 +13,25 @@ MtpStatus = Literal["none", "claimed", "present"]
 
 
 @dataclass(frozen=True, slots=True)
+class SparseShape:
+    """Attention to chosen entries of the cache, and what chooses them."""
+
+    index_heads: int
+    """Heads that score the entries; 0 where all pooled entries are attended to."""
+    index_dim: int
+    top_k: int
+    """Entries that a query token attends to; 0 where there is no choice."""
+    pool: int = 1
+    """Tokens that one entry of the cache stands for."""
+    local: int = 0
+    """Latest tokens that are attended to beside the chosen ones."""
+    expanded_width: int = 0
+    """Elements of one head's key and value outside the latent; 0 where there is no latent."""
+    shared_weights: int = 0
+    """Weights of the mixer that every tensor-parallel rank holds whole."""
+
+
+@dataclass(frozen=True, slots=True)
 class AttentionShape:
     """The token mixer of one layer."""
 
@@ -37,6 +56,8 @@ class AttentionShape:
     local_kv_bytes_per_seq: int = 0
     """Cache of a local window kept beside compressed entries, bytes per sequence and layer at
     2 bytes an element."""
+    sparse: SparseShape | None = None
+    """What is attended to in `sparse` and `compressed` layers, where that is known."""
 
     @property
     def group_size(self) -> int:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.cost.card import Card
-from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max
+from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max, staircase
 
 REFERENCE_HZ = 1.7e9
 """Clock at which the floors of the constants are stated."""
@@ -102,12 +102,6 @@ def _splits(kernel: AttentionKernel, work: AttentionWork, blocks: Num, sm: Num) 
     return np.where(np.asarray(work.split_kv) > 0, limited, 1.0)
 
 
-def _staircase(waves: Num, smooth_above: float) -> Floats:
-    """Whole waves while they are few; beyond, the tail hides."""
-    w = np.maximum(1.0, waves)
-    return np.where(w < smooth_above, np.ceil(w - 1e-9), w)
-
-
 def _shape_factor(kernel: AttentionKernel, work: AttentionWork) -> Floats:
     """What rows and widths cost beyond bytes, waves and FLOPs."""
     rows = np.asarray(work.q_len, float) * work.num_heads / work.num_kv_heads
@@ -141,8 +135,8 @@ def attention_seconds(
     cta_bytes = np.minimum(kv_per_cta, np.maximum(work.kv_len, 16.0)) * work.kv_width
     cta_bytes = cta_bytes * work.kv_element_bytes
     slow = REFERENCE_HZ / np.asarray(card.clock_hz)
-    waves = _staircase(ctas / (card.sm_count * np.asarray(kernel.resident)), 6.0)
-    drawn = _staircase(2.0 * ctas / card.sm_count, 8.0) / 2.0
+    waves = staircase(ctas / (card.sm_count * np.asarray(kernel.resident)), 6.0)
+    drawn = staircase(2.0 * ctas / card.sm_count, 8.0) / 2.0
     drawn = np.maximum(1.0, drawn)
     passes = np.maximum(1.0, work.kv_passes)
     again = blended_rate(1.0 - 1.0 / passes, l2, rate)  # later passes find the cache in L2

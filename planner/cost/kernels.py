@@ -16,6 +16,7 @@ from planner.cost.attention import AttentionKernel
 if TYPE_CHECKING:
     from planner.cost.gemm import GemmKernel
     from planner.cost.moe import MoeKernel
+    from planner.cost.sparse import SparseKernel
 
 Row = dict[str, Any]
 Replacements = Mapping[str, Mapping[str, Mapping[str, float]]]
@@ -37,7 +38,7 @@ def replaced(constants: Replacements) -> Iterator[None]:
 
 
 def kernel_rows(table: str) -> tuple[Row, ...]:
-    """All kernels of a table (`attention`, `gemm`, `moe`): names, constants, origin."""
+    """All kernels of a table (`attention`, `gemm`, `moe`, `sparse`): names, constants, origin."""
     others = _replaced.get(table)
     if not others:
         return _shipped(table)
@@ -47,7 +48,7 @@ def kernel_rows(table: str) -> tuple[Row, ...]:
     )
 
 
-@lru_cache(maxsize=3)
+@lru_cache(maxsize=4)
 def _shipped(table: str) -> tuple[Row, ...]:
     text = files("planner.cost").joinpath(f"data/{table}_kernels.json").read_text("utf-8")
     return tuple(json.loads(text))
@@ -137,6 +138,65 @@ def moe_kernel(want: Library) -> tuple[MoeKernel, float]:
     from planner.cost.moe import MoeKernel  # noqa: PLC0415  # single operations alone
 
     return MoeKernel(**row["constants"]), float(row["gated"])
+
+
+@dataclass(frozen=True, slots=True)
+class SparseUse:
+    """Which module or kernel of sparse attention is wanted."""
+
+    layer: str
+    """dsa, msa, csa or hca."""
+    part: str
+    """layer, attention, indexer or topk."""
+    engine: str
+    kv_dtype: str
+    """half or fp8."""
+    chooses: bool
+    """Whether there is more in the cache than a query token attends to."""
+    capability: str | None = None
+    kernel: str | None = None
+    """Name as performance tables record it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SparseChoice:
+    """The constants, and which of the work they are for."""
+
+    constants: SparseKernel
+    does: frozenset[str]
+    """projections, scoring, attention (padding: to all it may choose), expanded attention,
+    selection."""
+
+
+@lru_cache(maxsize=1024)
+def sparse_kernel(want: SparseUse) -> SparseChoice:
+    """Constants of a module, or of one of its kernels.
+
+    A recorded name comes first, then the engine, the cache's format and whether entries are chosen
+    at all (SGLang attends densely while the cache is short).
+
+    Raises:
+        MissingFact: no such part of such layers was ever timed.
+    """
+    from planner.cost.sparse import SparseKernel  # noqa: PLC0415  # single operations alone
+
+    of_kind = [r for r in kernel_rows("sparse") if want.layer in r["layers"]]
+    rows = [r for r in of_kind if r["part"] == want.part]
+    if not rows:
+        known = ", ".join(sorted({r["part"] for r in of_kind})) or "none"
+        raise MissingFact(f"no constants for {want.part} of {want.layer} layers; known: {known}")
+    best = max(
+        (r for r in rows if not r["capabilities"] or want.capability in r["capabilities"]),
+        key=lambda r: (
+            want.kernel in r["kernels"],
+            want.engine in r["engines"],
+            r["chooses"] == want.chooses,
+            r["kv"] in ("any", want.kv_dtype),
+            r["default"],
+            len(r["capabilities"]),
+        ),
+    )
+    return SparseChoice(SparseKernel(**best["constants"]), frozenset(best["does"]))
 
 
 def timed_near(name: str, capability: str | None) -> str:

@@ -21,6 +21,12 @@ def smooth_max(power: Num, *times: Num) -> Floats:
     return np.asarray(sum(np.power(t, power) for t in times) ** (1.0 / np.asarray(power)))
 
 
+def staircase(waves: Num, smooth_above: float) -> Floats:
+    """Whole waves while they are few; beyond, the tail hides."""
+    w = np.maximum(1.0, waves)
+    return np.where(w < smooth_above, np.ceil(w - 1e-9), w)
+
+
 def cache_share(num_bytes: Num, cache_bytes: Num) -> Floats:
     """Share of traffic that a cache serves: 1 well inside it, 0 well beyond, 1/2 at its size."""
     return np.asarray(1.0 / (1.0 + np.power(np.asarray(num_bytes) / cache_bytes, 4)))

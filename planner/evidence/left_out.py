@@ -20,13 +20,24 @@ from planner.cost.constants import Path, value
 from planner.cost.gemm import GemmKernel
 from planner.cost.kernels import kernel_rows
 from planner.cost.moe import MoeKernel
+from planner.cost.sparse import SparseKernel
 from planner.errors import MissingFact
 from planner.evidence.other_constants import other_constants
 from planner.evidence.records import Line
 from planner.predict.operations import prepare
 
-RECORDS = {"attention": AttentionKernel, "gemm": GemmKernel, "moe": MoeKernel}
-TABLE_OF = {"decode_attention": "attention", "gemm": "gemm", "moe": "moe"}
+RECORDS = {
+    "attention": AttentionKernel,
+    "gemm": GemmKernel,
+    "moe": MoeKernel,
+    "sparse": SparseKernel,
+}
+TABLE_OF = {
+    "decode_attention": "attention",
+    "gemm": "gemm",
+    "moe": "moe",
+    "sparse_attention": "sparse",
+}
 """Operation of a line -> table of kernels."""
 
 

@@ -14,7 +14,7 @@ from planner.evidence.records import EvidenceRow, Excluded, Line, OperationRow
 SCORED = ("published", "reports")
 """Files of rows that have a GPU to predict for."""
 _TEXTS = frozenset(
-    ("gpu", "engine", "kernel", "kv_dtype", "dtype", "distribution", "model", "quant")
+    ("gpu", "engine", "kernel", "kv_dtype", "dtype", "distribution", "model", "quant", "part")
 )
 """Columns of the silicon tables that are no whole numbers."""
 
@@ -113,6 +113,14 @@ def _packed() -> Iterator[OperationRow]:
         yield OperationRow("packed", raw["gpu"], ({**many, "q_len": 1}, many), ratio)
 
 
+def _sparse() -> Iterator[OperationRow]:
+    """Verification of q_len tokens over verification of the smallest number timed."""
+    for raw in _table("sparse"):
+        ratio, least = float(raw.pop("measured_ratio")), int(raw.pop("least_q_len"))
+        many = _line(raw, op="sparse_attention")
+        yield OperationRow("sparse", raw["gpu"], ({**many, "q_len": least}, many), ratio)
+
+
 def _steps() -> Iterator[OperationRow]:
     for raw in _table("step"):
         seconds = float(raw.pop("measured_s"))
@@ -127,5 +135,6 @@ def operations() -> tuple[OperationRow, ...]:
         *_packed(),
         *_single("gemm", "gemm"),
         *_single("moe", "moe"),
+        *_sparse(),
         *_steps(),
     )

@@ -70,7 +70,7 @@ class OperationRow:
     """One timed operation or decode step; or two whose ratio was formed."""
 
     kind: str
-    """attention stream, attention small, packed, gemm, moe or step."""
+    """attention stream, attention small, packed, gemm, moe, sparse or step."""
     gpu: str
     lines: tuple[Line, ...]
     """The question to `predict`; two of them where the ratio second/first is scored."""

@@ -7,9 +7,11 @@ from typing import Any
 from hwprofiles.errors import InputError
 
 MAX_COUNT = 10**12
+Line = Mapping[str, Any]
+"""One line as read."""
 
 
-def text(line: Mapping[str, Any], key: str, default: str | None = None) -> str:
+def text(line: Line, key: str, default: str | None = None) -> str:
     """A text field; `default` where it is absent or null."""
     value = line.get(key)
     if value is None:
@@ -21,9 +23,7 @@ def text(line: Mapping[str, Any], key: str, default: str | None = None) -> str:
     return value
 
 
-def number(
-    line: Mapping[str, Any], key: str, default: float | None = None, low: float = 0.0
-) -> float | None:
+def number(line: Line, key: str, default: float | None = None, low: float = 0.0) -> float | None:
     """A finite number >= low; `default` where it is absent or null."""
     value = line.get(key)
     if value is None:
@@ -35,7 +35,7 @@ def number(
     return float(value)
 
 
-def integer(line: Mapping[str, Any], key: str, default: int | None = None, low: int = 1) -> int:
+def integer(line: Line, key: str, default: int | None = None, low: int = 1) -> int:
     """A whole number >= low (an integral float is one); `default` where absent or null."""
     value = number(line, key, None if default is None else float(default), float(low))
     if value is None:

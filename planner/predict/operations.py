@@ -4,21 +4,18 @@ Lines of one kind are evaluated together: each becomes a record, the records are
 vectorised call answers all of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
-from hwprofiles.device import Device, load_device
 from hwprofiles.errors import InputError, MissingFact
 from hwprofiles.links import all_reduce_seconds
 from hwprofiles.load import load_link
-from hwprofiles.lookup import find_gpu
 from planner.arch.quant import kv_dtype_bytes
 from planner.cost.attention import AttentionKernel, AttentionWork, attention_seconds
 from planner.cost.card import Card
-from planner.cost.deployment import card_of, half_flops
 from planner.cost.gemm import GemmKernel, GemmWork, gemm_seconds
 from planner.cost.kernels import (
     Library,
@@ -36,46 +33,23 @@ from planner.cost.moe import (
     row_blocks,
 )
 from planner.cost.smooth import stack
-from planner.predict.fields import integer, text
+from planner.cost.sparse import SparseKernel, SparseWork, sparse_seconds
+from planner.predict.devices import card, device, peak
+from planner.predict.fields import Line, integer, text
+from planner.predict.sparse import prepare_sparse
 from planner.tile.ladder import charge
 from planner.tile.lookup import AttentionQuery, find_path, keeps_split_kv
 
-Line = Mapping[str, Any]
 Prepared = tuple[Any, ...]
 
-HALF_WIDTH = {"decode_attention": 0.30, "gemm": 0.25, "moe": 0.40, "all_reduce": 0.30}
-"""80 % half-widths of log(seconds), from the residuals on A100, H100 and L40S tables."""
-
-_GEMM_PEAK = {
-    "bf16": ("bf16",),
-    "fp16": ("bf16", "fp16"),
-    "fp8": ("fp8",),
-    "fp8_block": ("fp8",),
-    "int4": ("bf16", "fp16"),
-    "int8": ("bf16", "fp16"),
-    "w4a16_mxfp4": ("bf16", "fp16"),
-    "nvfp4": ("fp4", "fp8"),
+HALF_WIDTH = {
+    "decode_attention": 0.30,
+    "gemm": 0.25,
+    "moe": 0.40,
+    "all_reduce": 0.30,
+    "sparse_attention": 0.30,
 }
-
-
-@lru_cache(maxsize=256)
-def _device(name: str) -> Device:
-    return load_device(find_gpu(name, own_files=False).gpu_id)
-
-
-@lru_cache(maxsize=256)
-def _card(name: str) -> Card:
-    return card_of(_device(name), 1.0)
-
-
-def _peak(device: Device, dtype: str) -> float:
-    names = _GEMM_PEAK.get(dtype)
-    if names is None:
-        raise InputError(f"dtype {dtype!r} is not one of {', '.join(_GEMM_PEAK)}")
-    for name in names:
-        if rate := device.flops.get(name):  # type: ignore[call-overload]
-            return float(rate)
-    return half_flops(device)
+"""80 % half-widths of log(seconds), from the residuals on A100, H100 and L40S tables."""
 
 
 @lru_cache(maxsize=65536)
@@ -99,7 +73,7 @@ def _attention(line: Line) -> Prepared:
     if element_bytes is None:
         raise InputError(f"kv_dtype {dtype!r} is not known")
     group = heads // kv_heads
-    capability = _device(gpu).compute_capability or "none"
+    capability = device(gpu).compute_capability or "none"
     query = AttentionQuery(engine, capability, "gqa", dim, group, dtype)
     passes, rows, split, path_id = _tiles(query, q_len)
     work = AttentionWork(
@@ -115,7 +89,7 @@ def _attention(line: Line) -> Prepared:
         rows_charged=rows,
         split_kv=split,
     )
-    return _card(gpu), attention_kernel(path_id, dtype, capability, kernel), work
+    return card(gpu), attention_kernel(path_id, dtype, capability, kernel), work
 
 
 def _attention_seconds(rows: Sequence[Prepared]) -> Any:
@@ -127,7 +101,7 @@ def _attention_seconds(rows: Sequence[Prepared]) -> Any:
 
 
 def _library(line: Line, dtype: str) -> Library:
-    capability = _device(text(line, "gpu")).compute_capability
+    capability = device(text(line, "gpu")).compute_capability
     kernel = text(line, "kernel", "") or None
     return Library(text(line, "engine", "vllm"), dtype, capability, kernel)
 
@@ -135,9 +109,9 @@ def _library(line: Line, dtype: str) -> Library:
 def _gemm(line: Line) -> Prepared:
     gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
     kernel = gemm_kernel(_library(line, dtype))
-    peak = _peak(_device(gpu), dtype)
+    rate = peak(device(gpu), dtype)
     m, n, k = (integer(line, key) for key in ("m", "n", "k"))
-    return _card(gpu), kernel, GemmWork(m, n, k, peak)
+    return card(gpu), kernel, GemmWork(m, n, k, rate)
 
 
 def _gemm_seconds(rows: Sequence[Prepared]) -> Any:
@@ -182,9 +156,9 @@ def _moe(line: Line) -> Prepared:
         all_assignments=tokens * top_k,
         row_blocks_scale=excess,
         gated=gated,
-        peak_flops=_peak(_device(gpu), dtype),
+        peak_flops=peak(device(gpu), dtype),
     )
-    return _card(gpu), kernel, work
+    return card(gpu), kernel, work
 
 
 def _moe_seconds(rows: Sequence[Prepared]) -> Any:
@@ -194,12 +168,19 @@ def _moe_seconds(rows: Sequence[Prepared]) -> Any:
     return moe_seconds(stack(cards), stack(kernels), stack(works), warm=True)
 
 
+def _sparse_seconds(rows: Sequence[Prepared]) -> Any:
+    cards: list[Card] = [r[0] for r in rows]
+    kernels: list[SparseKernel] = [r[1] for r in rows]
+    works: list[SparseWork] = [r[2] for r in rows]
+    return sparse_seconds(stack(cards), stack(kernels), stack(works))
+
+
 def _all_reduce(line: Line) -> Prepared:
-    device = _device(text(line, "gpu"))
-    if device.link_id is None:
-        raise MissingFact(f"no link between several {device.name} is known")
+    chip = device(text(line, "gpu"))
+    if chip.link_id is None:
+        raise MissingFact(f"no link between several {chip.name} is known")
     ranks, num_bytes = integer(line, "num_gpus"), integer(line, "bytes")
-    return (float(all_reduce_seconds(load_link(device.link_id), ranks, num_bytes)),)
+    return (float(all_reduce_seconds(load_link(chip.link_id), ranks, num_bytes)),)
 
 
 def _all_reduce_seconds(rows: Sequence[Prepared]) -> Any:
@@ -211,12 +192,14 @@ _PREPARE: dict[str, Callable[[Line], Prepared]] = {
     "gemm": _gemm,
     "moe": _moe,
     "all_reduce": _all_reduce,
+    "sparse_attention": prepare_sparse,
 }
 _EVALUATE: dict[str, Callable[[Sequence[Prepared]], Any]] = {
     "decode_attention": _attention_seconds,
     "gemm": _gemm_seconds,
     "moe": _moe_seconds,
     "all_reduce": _all_reduce_seconds,
+    "sparse_attention": _sparse_seconds,
 }
 OPERATIONS = tuple(_PREPARE)
 

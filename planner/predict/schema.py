@@ -143,7 +143,7 @@ class ScenarioAnswer(_Line):
 class OperationLine(_Line):
     """A single operation in, for checking the laws against silicon; shapes are those of one GPU."""
 
-    op: Literal["decode_attention", "gemm", "moe", "all_reduce"]
+    op: Literal["decode_attention", "gemm", "moe", "all_reduce", "sparse_attention"]
     """Kind of operation."""
     gpu: str
     """Card, free text."""
@@ -152,19 +152,19 @@ class OperationLine(_Line):
     kernel: str | None = None
     """Kernel name of the engine's table."""
     num_heads: int | None = None
-    """decode_attention: query heads."""
+    """decode_attention, sparse_attention: query heads."""
     num_kv_heads: int | None = None
     """decode_attention: KV heads."""
     head_dim: int | None = None
     """decode_attention: width of a head."""
     batch: int | None = None
-    """decode_attention: sequences."""
+    """decode_attention, sparse_attention: sequences."""
     kv_len: int | None = None
-    """decode_attention: tokens in the cache."""
+    """decode_attention, sparse_attention: tokens in the cache (sparse: before this pass)."""
     q_len: int | None = None
-    """decode_attention: query tokens of a sequence; 1 where absent."""
+    """decode_attention, sparse_attention: query tokens of a sequence; 1 where absent."""
     kv_dtype: str | None = None
-    """decode_attention: element type of the cache."""
+    """decode_attention, sparse_attention: element type of the cache."""
     m: int | None = None
     """gemm: rows."""
     n: int | None = None
@@ -172,7 +172,13 @@ class OperationLine(_Line):
     k: int | None = None
     """gemm: summed dimension."""
     dtype: str | None = None
-    """gemm, moe: element type of the weights."""
+    """gemm, moe, sparse_attention: element type of the weights."""
+    model: str | None = None
+    """sparse_attention: model of the catalog with DSA, CSA, HCA or MSA layers."""
+    part: Literal["layer", "attention", "indexer", "topk"] | None = None
+    """sparse_attention: the mixer with its projections (layer, where absent), or one kernel."""
+    compress_ratio: int | None = None
+    """sparse_attention: tokens pooled into one entry, where a model has several kinds of layer."""
     num_tokens: int | None = None
     """moe: rows."""
     hidden: int | None = None

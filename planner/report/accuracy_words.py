@@ -13,6 +13,7 @@ OPERATION_TITLES = {
     "packed": "verification/decode, packed rows",
     "gemm": "matrix product",
     "moe": "routed experts",
+    "sparse": "sparse attention, q_len 8-32 over 4",
     "step": "whole decode step",
 }
 MEASURES: Sequence[tuple[str, str]] = (

@@ -7,7 +7,7 @@ from autotune.fit.kernels import LAWS, Sample, fit_kernel, samples
 from autotune.fit.wheel import Timed
 from planner.cost.kernels import kernel_rows
 from planner.evidence import load
-from planner.evidence.left_out import RECORDS, family_of
+from planner.evidence.left_out import RECORDS, TABLE_OF, family_of
 
 pytest.importorskip("scipy")
 
@@ -66,7 +66,7 @@ def test_a_kernel_of_one_card_cannot_do_without_it() -> None:
 
 @pytest.mark.parametrize("table", LAWS)
 def test_rows_go_to_the_kernel_that_answers_for_them(table: str) -> None:
-    op = {"attention": "decode_attention"}.get(table, table)
+    op = next(name for name, of in TABLE_OF.items() if of == table)
     rows = [row for row in load.operations() if row.lines[0].get("op") == op]
     timed = [
         Timed(dict(row.lines[0]), row.gpu, row.measured) for row in rows if row.kind != "packed"

@@ -36,6 +36,18 @@ MOE = {
     "latency": 0.02,
 }
 
+SPARSE = {
+    "kernel_source": "s",
+    "model": "zai-org/GLM-5",
+    "kv_cache_dtype": "fp8",
+    "gemm_type": "bfloat16",
+    "num_heads": 64,
+    "batch_size": 4,
+    "isl": 8,
+    "step": 4096,
+    "latency": 0.05,
+}
+
 
 @pytest.fixture
 def wheel(tmp_path: Path) -> Path:
@@ -54,6 +66,14 @@ def wheel(tmp_path: Path) -> Path:
             {"kernel_source": "g", "gemm_dtype": "int4_wo", "m": m, "n": 1024, "k": 512,
              "latency": 0.01} for m in (*range(1, 21), 2048)
         ],
+        "h100_sxm/sparse_attention/sglang/0.5.14/glm5_dsa_attn_module_perf": [
+            SPARSE | {"compress_ratio": 1},
+            SPARSE | {"isl": 64},
+            SPARSE | {"step": 0},
+            SPARSE | {"latency": 0.0},
+        ],
+        "h100_sxm/sparse_attention/sglang/0.5.14/dsa_generation_module_perf": [SPARSE],
+        "h100_sxm/msa/vllm/0.24.0/msa_context_module_perf": [SPARSE | {"kernel_source": "m"}],
         "l40s/moe/sglang/0.5.9/moe_perf": [MOE, MOE | {"kernel_source": "gone"}],
         "l40s/moe/sglang/0.5.10/moe_perf": [MOE | {"latency": 0.03}],
     }  # fmt: skip
@@ -99,3 +119,13 @@ def test_a_file_that_is_no_wheel_is_refused_with_the_next_step(tmp_path: Path) -
 def test_the_newest_version_of_each_kernel_is_read(wheel: Path) -> None:
     found = {row.line["kernel"]: row.seconds for row in timed(wheel, "moe", 100)}
     assert found == {"e": pytest.approx(30e-6), "gone": pytest.approx(20e-6)}
+
+
+def test_sparse_layers_are_read_from_all_their_files(wheel: Path) -> None:
+    found = {row.line["kernel"]: row.line for row in timed(wheel, "sparse", 100)}
+    assert found.keys() == {"s", "m"}
+    assert found["s"]["part"] == "attention"
+    assert found["s"]["compress_ratio"] == 1
+    assert (found["s"]["q_len"], found["s"]["kv_len"], found["s"]["dtype"]) == (8, 4096, "bf16")
+    assert found["m"]["part"] == "layer"
+    assert "compress_ratio" not in found["m"]

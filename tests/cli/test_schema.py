@@ -20,6 +20,7 @@ OPERATIONS = [
     {"op": "moe", "gpu": "H100", "num_tokens": 8, "hidden": 2048, "inter": 768,
      "num_experts": 128, "topk": 8},
     {"op": "all_reduce", "gpu": "H100", "num_gpus": 8, "bytes": 65536},
+    {"op": "sparse_attention", "gpu": "H100", "model": "zai-org/GLM-5", "batch": 8, "kv_len": 8192},
 ]  # fmt: skip
 
 

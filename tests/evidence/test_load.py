@@ -62,6 +62,7 @@ def test_operations_carry_numbers_and_their_notice() -> None:
         "packed",
         "gemm",
         "moe",
+        "sparse",
         "step",
     }
     assert kinds["step"] == 105

@@ -1,0 +1,43 @@
+"""Devices that operation lines name, as the laws see them."""
+
+from functools import lru_cache
+
+from hwprofiles.device import Device, load_device
+from hwprofiles.errors import InputError
+from hwprofiles.lookup import find_gpu
+from planner.cost.card import Card
+from planner.cost.deployment import card_of, half_flops
+
+_GEMM_PEAK = {
+    "bf16": ("bf16",),
+    "fp16": ("bf16", "fp16"),
+    "fp8": ("fp8",),
+    "fp8_block": ("fp8",),
+    "int4": ("bf16", "fp16"),
+    "int8": ("bf16", "fp16"),
+    "w4a16_mxfp4": ("bf16", "fp16"),
+    "nvfp4": ("fp4", "fp8"),
+}
+
+
+@lru_cache(maxsize=256)
+def device(name: str) -> Device:
+    """The profile of a GPU by name."""
+    return load_device(find_gpu(name, own_files=False).gpu_id)
+
+
+@lru_cache(maxsize=256)
+def card(name: str) -> Card:
+    """A GPU by name, without a power cap."""
+    return card_of(device(name), 1.0)
+
+
+def peak(chip: Device, dtype: str) -> float:
+    """Dense rate of products of a weight format, FLOP/s."""
+    names = _GEMM_PEAK.get(dtype)
+    if names is None:
+        raise InputError(f"dtype {dtype!r} is not one of {', '.join(_GEMM_PEAK)}")
+    for name in names:
+        if rate := chip.flops.get(name):  # type: ignore[call-overload]
+            return float(rate)
+    return half_flops(chip)
