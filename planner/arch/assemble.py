@@ -29,8 +29,13 @@ def assemble(layers: Sequence[Layer], **fields: Any) -> ModelArch:
     groups = group_layers(layers)
     tables = fields["vocab_size"] * fields["hidden_size"]
     outside = tables if fields["tied_embeddings"] else 2 * tables
+    outside += fields.get("lookup_weights", 0)
     total = outside + sum(g.count * _weights(g, active=False) for g in groups)
-    active = outside + sum(g.count * _weights(g, active=True) for g in groups)
+    active = (
+        outside
+        - fields.get("lookup_weights", 0)
+        + sum(g.count * _weights(g, active=True) for g in groups)
+    )
     fields.setdefault("params_kind", "derived")
     return ModelArch(
         groups=groups,

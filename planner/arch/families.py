@@ -6,15 +6,18 @@ the modelling code where named. A default taken from here is listed among the as
 
 TIED_BY_DEFAULT = (
     "gemma", "gpt2", "gpt_neo", "gpt_bigcode", "opt", "bloom", "mpt", "falcon", "refinedweb",
+    "cohere", "lfm2", "smollm3", "starcoder2", "vaultgemma", "xglm", "biogpt", "ernie4_5",
+    "granite_swa", "minicpm3", "youtu", "mamba", "phi3small",
 )  # fmt: skip
 """Class default `tie_word_embeddings=True`; all others that are read here default to False."""
 
 KNOWN_CLASSES = (
-    "arcee", "baichuan", "bailing", "bloom", "codegen", "cohere", "deci", "deepseek", "ernie",
-    "exaone", "falcon", "gemma", "glm", "gpt", "granite", "hunyuan", "hyv", "internlm", "jamba",
-    "kimi", "lfm", "llama", "longcat", "mimo", "minicpm", "minimax", "ministral", "mistral",
-    "mixtral", "mllama", "mpt", "muse", "nemotron", "olmo", "opt", "phi", "pixtral", "qwen", "rw",
-    "seedoss", "smollm", "stablelm", "starcoder", "step", "xglm", "yi",
+    "afmoe", "apertus", "arcee", "arctic", "baichuan", "bailing", "bamba", "bloom", "chatglm",
+    "codegen", "cohere", "dbrx", "deci", "deepseek", "dots", "ernie", "exaone", "falcon", "gemma",
+    "glm", "gpt", "granite", "hunyuan", "hyv", "internlm", "jamba", "kimi", "lfm", "llama",
+    "llava", "longcat", "mamba", "mimo", "minicpm", "minimax", "ministral", "mistral", "mixtral",
+    "mllama", "mpt", "muse", "nemotron", "olmo", "opt", "persimmon", "phi", "pixtral", "qwen",
+    "rw", "seedoss", "smollm", "stablelm", "starcoder", "step", "xglm", "yi",
 )  # fmt: skip
 """Beginnings of the class names whose shape follows from keys as they are read here."""
 
@@ -33,9 +36,19 @@ HEAD_DIM_DEFAULT = {
 """Head width of the class where the file leaves it out."""
 
 ALWAYS_MHA = frozenset(
-    {"gpt2", "bloom", "opt", "gpt_neox", "gptj", "gpt_neo", "codegen", "mpt", "xglm"}
-)
+    {"gpt2", "bloom", "opt", "gpt_neox", "gptj", "gpt_neo", "codegen", "mpt", "xglm", "baichuan",
+     "qwen", "persimmon", "hf_olmo", "internlm", "biogpt", "gpt_neox_japanese"}
+)  # fmt: skip
 """Architectures whose code has no grouped KV heads at all (mpt unless `kv_n_heads` is given)."""
+
+MIXER_ONLY = frozenset({"mamba", "mamba2", "falcon_mamba"})
+"""Classes whose layers have no feed-forward block."""
+
+GATED_ATTENTION = ("qwen3_next", "qwen3_5", "qwen4_exp", "afmoe")
+"""Beginnings of classes whose attention always has an output gate as wide as Q."""
+
+DENSE_BESIDE_MOE = ("gemma4", "longcat_flash", "arctic")
+"""Beginnings of classes whose routed layers run a dense block too."""
 
 PLAIN_FFN = frozenset(
     {
@@ -56,6 +69,13 @@ PLAIN_FFN = frozenset(
         "starcoder2",
         "gpt_bigcode",
         "arcee",
+        "apertus",
+        "persimmon",
+        "xglm",
+        "biogpt",
+        "jais2",
+        "nanochat",
+        "gpt_neox_japanese",
     }
 )
 """Feed-forward of two matrices (up, down); everything else has a gate too, hence three."""
@@ -95,4 +115,4 @@ MODEL_TYPE_OF_CLASS = {
 
 def tied_by_default(model_type: str) -> bool:
     """Whether the config class shares embedding and head unless the file says otherwise."""
-    return model_type.startswith(TIED_BY_DEFAULT) and model_type != "gpt_neox"
+    return model_type.startswith(TIED_BY_DEFAULT) and model_type not in {"gpt_neox", "mamba2"}

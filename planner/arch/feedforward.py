@@ -103,7 +103,11 @@ def routed_block(config: Fields, model_type: str, hidden: int) -> MoeShape:
 def _shared_width(config: Fields, model_type: str, width: int) -> int:
     """Summed width of the always-active experts of a layer, 0 where there are none."""
     count = config.optional_int(
-        "n_shared_experts", "num_shared_experts", "moe_num_shared_experts", low=0
+        "n_shared_experts",
+        "num_shared_experts",
+        "num_shared_expert",
+        "moe_num_shared_experts",
+        low=0,
     )
     total = config.optional_int("shared_expert_intermediate_size", "share_expert_dim", low=0)
     if total is not None:

@@ -2,24 +2,19 @@
 
 from dataclasses import replace
 
-from planner.arch.families import ALWAYS_MHA, HEAD_DIM_DEFAULT
+from planner.arch.families import ALWAYS_MHA, GATED_ATTENTION, HEAD_DIM_DEFAULT
 from planner.arch.fields import Fields
 from planner.arch.layer_plan import LayerPlan
 from planner.arch.mixers import (
-    STATE_ELEMENT_BYTES,
     CompressedDims,
-    DeltaDims,
     Heads,
     LatentDims,
-    MambaDims,
     compressed_attention,
-    delta_rule,
     grouped_attention,
-    kimi_delta,
     latent_attention,
-    mamba2,
 )
 from planner.arch.records import AttentionShape, SparseShape
+from planner.arch.recurrent import RECURRENT, beside_mamba, recurrent_mixer
 from planner.arch.shape_twins import twin_kv_heads
 from planner.errors import InputError
 
@@ -31,6 +26,7 @@ _KV_HEADS = (
     "multi_query_group_num",
     "num_query_groups",
     "kv_n_heads",
+    "n_kv_heads",
 )
 
 
@@ -55,18 +51,17 @@ class MixerReader:
             if kind != "none":
                 made[kind] = self._mixer(kind)
         shapes = [made[kind] for kind in self.plan.mixers]
-        return self._mark_sparse(shapes)
+        return self._mark_shared(self._mark_sparse(shapes))
 
     def _mixer(self, kind: str) -> AttentionShape:
-        if kind == "linear":
-            return self._delta()
-        if kind == "mamba":
-            return self._mamba()
-        if kind == "kda":
-            return self._kda()
+        if kind in RECURRENT:
+            return recurrent_mixer(kind, self.config, self.hidden)
         if self.config.has("kv_lora_rank"):
             return self._latent()
-        return self._grouped(windowed=kind == "window")
+        made = self._with_inputs(self._grouped(windowed=kind == "window"))
+        if kind == "cross":
+            return replace(made, kv_bytes_per_token_16bit=0)
+        return beside_mamba(made, self.config, self.hidden) if kind == "parallel" else made
 
     def _grouped(self, *, windowed: bool) -> AttentionShape:
         config = self.config
@@ -76,14 +71,27 @@ class MixerReader:
                 "sliding_window", "sliding_window_size", "attention_chunk_size"
             )
         gate = config.flag("attn_output_gate", "use_attn_output_gate")
-        gated = gate is True or self.model_type == "qwen3_next"
+        gated = gate is True or self.model_type.startswith(GATED_ATTENTION)
         shared = (
             not windowed
             and self.model_type.startswith("gemma4")
             and config.flag("attention_k_eq_v") is True
         )
         heads = self._window_heads() if windowed else self._full_heads()
-        return grouped_attention(self.hidden, heads, window=window, gated=gated, shared_kv=shared)
+        made = grouped_attention(self.hidden, heads, window=window, gated=gated, shared_kv=shared)
+        rank = config.optional_int("share_q_dim")
+        if rank is None:
+            return made
+        # Step-3: queries come from a narrow projection that all heads share (MFA, arXiv 2507.19427)
+        direct, narrow = self.hidden * heads.num_heads * heads.head_dim, rank * heads.num_heads
+        return replace(made, weights=made.weights - direct + self.hidden * rank
+                       + narrow * heads.head_dim)  # fmt: skip
+
+    def _with_inputs(self, shape: AttentionShape) -> AttentionShape:
+        """Gemma-3n and E models: a layer's own input is gated, projected and mixed in (LAuReL)."""
+        width = self.config.count("hidden_size_per_layer_input")
+        extra = self.hidden * (3 * width + 2 * (self.config.count("laurel_rank") if width else 0))
+        return replace(shape, weights=shape.weights + extra)
 
     def _base_heads(self) -> Heads:
         count = self.config.need_int(*_HEADS)
@@ -142,6 +150,12 @@ class MixerReader:
             stated = num_heads
         if stated is not None:
             return stated
+        if any(key in config.raw for key in _KV_HEADS):
+            self.assumptions.append(
+                f"the file leaves its KV heads empty (null): one for each of {num_heads} heads, as "
+                "the config classes read it"
+            )
+            return num_heads
         if self.model_type in ALWAYS_MHA:
             self.assumptions.append(
                 f"{self.model_type} has no grouped KV heads: {num_heads} KV heads taken"
@@ -210,44 +224,6 @@ class MixerReader:
         )
         return SparseShape(heads, config.need_int("index_head_dim"), config.count("index_topk"))
 
-    def _delta(self) -> AttentionShape:
-        config = self.config
-        dims = DeltaDims(
-            key_heads=config.need_int("linear_num_key_heads", "gdn_num_key_heads"),
-            value_heads=config.need_int("linear_num_value_heads", "gdn_num_value_heads"),
-            key_dim=config.need_int("linear_key_head_dim", "gdn_key_head_dim"),
-            value_dim=config.need_int("linear_value_head_dim", "gdn_value_head_dim"),
-            conv=config.count("linear_conv_kernel_dim", "gdn_conv_kernel_dim"),
-        )
-        return delta_rule(self.hidden, dims, self._state_bytes("mamba_ssm_dtype"))
-
-    def _kda(self) -> AttentionShape:
-        section = self.config.section("linear_attn_config")
-        if section is None:
-            raise InputError(f"{self.config.where}: linear_attn_config is missing")
-        return kimi_delta(
-            self.hidden,
-            section.need_int("num_heads"),
-            section.need_int("head_dim"),
-            full_gate=section.flag("use_full_rank_gate") is True,
-        )
-
-    def _mamba(self) -> AttentionShape:
-        config = self.config
-        dims = MambaDims(
-            num_heads=config.need_int("mamba_num_heads", "mamba_n_heads"),
-            head_dim=config.need_int("mamba_head_dim", "mamba_d_head"),
-            groups=config.optional_int("n_groups", "mamba_n_groups") or 1,
-            state=config.need_int("ssm_state_size", "mamba_d_state"),
-            conv=config.count("conv_kernel", "mamba_d_conv"),
-        )
-        return mamba2(self.hidden, dims, self._state_bytes("mamba_ssm_cache_dtype"))
-
-    def _state_bytes(self, key: str) -> int:
-        """Bytes of a state element: fp32, unless the file names a 16-bit type."""
-        dtype = (self.config.text(key) or "float32").lower()
-        return 2 if "16" in dtype else STATE_ELEMENT_BYTES
-
     def _compressed(self) -> list[AttentionShape | None]:
         """DeepSeek-V4: a ratio per layer; entries past the last layer belong to MTP layers."""
         config = self.config
@@ -278,6 +254,19 @@ class MixerReader:
         self.extra["kv_bytes_per_token_estimate"] = str(_pooled_bytes(ratios[:count], dims))
         return [made[r] for r in ratios[:count]]
 
+    def _mark_shared(self, shapes: list[AttentionShape | None]) -> list[AttentionShape | None]:
+        """Layers that attend to the cache of an earlier one and project no keys and values."""
+        owns = self.plan.owns_cache
+        if all(owns):
+            return shapes
+        self.assumptions.append(
+            f"{owns.count(False)} of {len(owns)} layers read the KV cache of an earlier layer"
+        )
+        return [
+            shape if own or shape is None or shape.kind == "linear" else _without_cache(shape, self)
+            for shape, own in zip(shapes, owns, strict=True)
+        ]
+
     def _mark_sparse(self, shapes: list[AttentionShape | None]) -> list[AttentionShape | None]:
         """MiniMax-M3: block-sparse layers keep the whole cache and read the chosen blocks."""
         section = self.config.section("sparse_attention_config")
@@ -297,6 +286,13 @@ class MixerReader:
             _sparse(shape, chosen) if flag else shape
             for shape, flag in zip(shapes, flags, strict=True)
         ]
+
+
+def _without_cache(shape: AttentionShape, reader: MixerReader) -> AttentionShape:
+    keys_and_values = shape.num_kv_heads * (shape.head_dim + shape.v_head_dim)
+    return replace(
+        shape, stores_cache=False, weights=shape.weights - reader.hidden * keys_and_values
+    )
 
 
 def _sparse(shape: AttentionShape | None, chosen: SparseShape) -> AttentionShape | None:

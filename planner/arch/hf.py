@@ -5,7 +5,12 @@ from typing import Any
 
 from planner.arch.assemble import Feed, Layer, assemble, weigh_parts
 from planner.arch.block_configs import read_block_configs
-from planner.arch.families import KNOWN_CLASSES, MODEL_TYPE_OF_CLASS, tied_by_default
+from planner.arch.families import (
+    DENSE_BESIDE_MOE,
+    KNOWN_CLASSES,
+    MODEL_TYPE_OF_CLASS,
+    tied_by_default,
+)
 from planner.arch.feedforward import (
     FeedForward,
     dense_widths,
@@ -19,6 +24,8 @@ from planner.arch.layer_plan import LayerPlan, read_layer_plan
 from planner.arch.mtp import read_mtp
 from planner.arch.quant_config import read_quant_config
 from planner.arch.records import ModelArch
+from planner.arch.refused import refuse_unplaced_states, refuse_unreadable
+from planner.arch.spellings import canonical
 
 _WRAPPERS = (
     "text_config",
@@ -29,6 +36,9 @@ _WRAPPERS = (
     "text_model",
 )
 """Sections that hold the language model of a multimodal wrapper."""
+
+
+_WITH_STATE = frozenset({"mamba", "mamba1", "parallel"})
 
 
 def read_hf_config(
@@ -47,6 +57,8 @@ def read_hf_config(
     outer = Fields(config, name)
     inner, warnings = _language_model(outer)
     model_type = _model_type(outer, inner)
+    refuse_unreadable(outer, inner, model_type)
+    inner, spelled = canonical(inner, model_type, nested=inner is not outer)
     hidden = inner.need_int("hidden_size", "d_model", "n_embd", "n_embed", "dim")
     plan, reader, layers = _layers(inner, model_type, hidden)
     tied, notes = _tied(outer, inner, model_type)
@@ -59,12 +71,13 @@ def read_hf_config(
         hidden_size=hidden,
         vocab_size=_vocab_size(outer, inner),
         tied_embeddings=tied,
+        lookup_weights=_layer_inputs(inner, len(layers)),
         mtp=read_mtp(inner, layers, hidden),
         max_position=inner.optional_int(
             "max_position_embeddings", "max_seq_len", "n_positions", "seq_length", high=1 << 40
         ),
         native_format=quantisation.weight,
-        assumptions=(*plan.assumptions, *reader.assumptions, *notes),
+        assumptions=(*spelled, *plan.assumptions, *reader.assumptions, *notes),
         warnings=(*_class_doubt(outer), *plan.warnings, *reader.warnings, *warnings, *quant_notes),
         extra=_extra(quantisation.kv_dtype, reader.extra),
     )
@@ -77,9 +90,10 @@ def _layers(
     """All layers, with the plan and reader that hold what was assumed."""
     own = read_block_configs(config, hidden)
     if own is not None:
-        plan = LayerPlan(mixers=["full"] * len(own), feeds=["dense"] * len(own))
+        plan = LayerPlan(["full"] * len(own), ["dense"] * len(own), owns_cache=[True] * len(own))
         return plan, MixerReader(config, model_type, hidden, plan), own
     plan = read_layer_plan(config, model_type, has_experts=has_experts(config))
+    refuse_unplaced_states(config, has_state=bool(_WITH_STATE.intersection(plan.mixers)))
     reader = MixerReader(config, model_type, hidden, plan)
     mixers = reader.mixers()
     feeds = _feeds(config, model_type, hidden, plan)
@@ -109,8 +123,6 @@ def _language_model(outer: Fields) -> tuple[Fields, list[str]]:
     warnings = []
     if inner is not outer and outer.has("vision_config", "audio_config", "vision_tower"):
         warnings.append("vision and audio towers are not counted: sizes are the language model's")
-    if (inner.text("model_type") or "").startswith("gemma3n"):
-        warnings.append("per-layer embeddings of gemma3n are not counted")
     return inner, warnings
 
 
@@ -134,6 +146,13 @@ def _vocab_size(outer: Fields, inner: Fields) -> int:
     return inner.optional_int(*keys) or outer.need_int(*keys)
 
 
+def _layer_inputs(config: Fields, num_layers: int) -> int:
+    """Per-layer embeddings (Gemma-3n, Gemma-4 E models): one row a layer of each token."""
+    width = config.count("hidden_size_per_layer_input")
+    rows = config.optional_int("vocab_size_per_layer_input") or config.count("vocab_size")
+    return num_layers * width * rows
+
+
 def _architecture(outer: Fields, inner: Fields, model_type: str) -> str:
     return _first_architecture(outer) or _first_architecture(inner) or model_type or "unknown"
 
@@ -154,12 +173,14 @@ def _tied(outer: Fields, inner: Fields, model_type: str) -> tuple[bool, list[str
 
 
 def _feeds(config: Fields, model_type: str, hidden: int, plan: LayerPlan) -> list[Feed]:
-    """Feed-forward of every layer; Gemma-4 runs a dense and a routed block side by side."""
+    """Feed-forward of every layer; some classes run a dense and a routed block side by side."""
     moe = routed_block(config, model_type, hidden) if "moe" in plan.feeds else None
-    both = moe is not None and model_type.startswith("gemma4")
+    both = moe is not None and model_type.startswith(DENSE_BESIDE_MOE)
     widths = [0] * plan.num_layers
     if both or "dense" in plan.feeds:
         widths = dense_widths(config, model_type, hidden, plan.num_layers)
+        if config.flag("use_double_wide_mlp") is True:
+            widths = [w if own else 2 * w for w, own in zip(widths, plan.owns_cache, strict=True)]
     matrices = matrices_of(model_type)
     found: list[Feed] = []
     for kind, width in zip(plan.feeds, widths, strict=True):

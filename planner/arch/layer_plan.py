@@ -4,11 +4,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from planner.arch.families import WINDOW_ALTERNATES, WINDOW_ON_ALL
+from planner.arch.families import MIXER_ONLY, WINDOW_ALTERNATES, WINDOW_ON_ALL
 from planner.arch.fields import MAX_LAYERS, Fields, short
 from planner.errors import InputError
 
-Mixer = Literal["full", "window", "linear", "mamba", "kda", "compressed", "none"]
+Mixer = Literal[
+    "full", "window", "linear", "mamba", "mamba1", "kda", "lightning", "conv", "cross", "parallel",
+    "compressed", "none",
+]  # fmt: skip
 Feed = Literal["dense", "moe", "none"]
 
 _MIXER_OF_TYPE: dict[str, Mixer] = {
@@ -21,8 +24,12 @@ _MIXER_OF_TYPE: dict[str, Mixer] = {
     "linear_attention": "linear",
     "mamba": "mamba",
     "mamba2": "mamba",
+    "mamba1": "mamba1",
     "kda": "kda",
+    "lightning": "lightning",
+    "conv": "conv",
 }
+_BLOCK_NAMES = frozenset({"mamba", "attention", "mlp", "moe", "mamba2", "full_attention"})
 _BLOCK_OF_LETTER = {"M": "mamba", "*": "attention", "-": "mlp", "E": "moe"}
 
 
@@ -34,6 +41,8 @@ class LayerPlan:
     feeds: list[Feed]
     assumptions: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    owns_cache: list[bool] = field(default_factory=list)
+    """False for a layer that attends to the cache of an earlier one."""
 
     @property
     def num_layers(self) -> int:
@@ -52,8 +61,11 @@ def read_layer_plan(config: Fields, model_type: str, *, has_experts: bool) -> La
     )  # fmt: skip
     plan = LayerPlan(mixers=["full"] * count, feeds=["dense"] * count)
     plan.mixers = _mixers(config, model_type, plan)
+    plan.owns_cache = _cache_owners(config, model_type, count)
     if has_experts:
         plan.feeds = _feeds(config, count)
+    elif model_type in MIXER_ONLY:
+        plan.feeds = ["none"] * count
     return plan
 
 
@@ -78,11 +90,11 @@ def _nemotron_blocks(config: Fields) -> list[str] | None:
 
 
 def _block_name(name: Any) -> str:
-    if not isinstance(name, str) or name not in {"mamba", "attention", "mlp", "moe", "mamba2"}:
+    if not isinstance(name, str) or name not in _BLOCK_NAMES:
         raise InputError(
             f"layers_block_type may hold mamba, attention, mlp and moe, found {short(name)}"
         )
-    return str(name)
+    return "attention" if name == "full_attention" else name
 
 
 def _plan_of_blocks(blocks: list[str], config: Fields) -> LayerPlan:
@@ -102,12 +114,31 @@ def _plan_of_blocks(blocks: list[str], config: Fields) -> LayerPlan:
         is_mamba = block.startswith("mamba")
         mixers.append("mamba" if is_mamba else "full" if block == "attention" else "none")
         feeds.append("moe" if block == "moe" else "dense" if block == "mlp" else "none")
-    return LayerPlan(mixers=mixers, feeds=feeds, warnings=warnings)
+    return LayerPlan(mixers, feeds, warnings=warnings, owns_cache=[True] * len(mixers))
+
+
+def _cache_owners(config: Fields, model_type: str, count: int) -> list[bool]:
+    """Gemma shares the cache of its last layers, Hunyuan-Large that of neighbours (CLA)."""
+    shared = config.count("num_kv_shared_layers")
+    if 0 < shared < count:
+        return [i < count - shared for i in range(count)]
+    factor = config.optional_int("cla_share_factor") or 1
+    if model_type.startswith("hunyuan") and config.flag("use_cla") is True:
+        return [i % factor == 0 for i in range(count)]
+    return [True] * count
 
 
 def _mixers(config: Fields, model_type: str, plan: LayerPlan) -> list[Mixer]:
     if config.has("compress_ratios"):
         return ["compressed"] * plan.num_layers
+    if model_type == "falcon_h1":
+        return ["parallel"] * plan.num_layers
+    crossed = config.ints("cross_attention_layers")
+    if crossed:
+        plan.warnings.append(
+            f"{len(crossed)} cross-attention layers keep image features only: not in the KV bytes"
+        )
+        return ["cross" if i in crossed else "full" for i in range(plan.num_layers)]
     return _listed_mixers(config, plan.num_layers) or _window_layers(config, model_type, plan)
 
 

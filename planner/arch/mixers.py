@@ -168,6 +168,58 @@ def mamba2(hidden: int, dims: MambaDims, element_bytes: int) -> AttentionShape:
 
 
 @dataclass(frozen=True, slots=True)
+class ScanDims:
+    """Geometry of a Mamba-1 layer."""
+
+    inner: int
+    state: int
+    rank: int
+    """Rank of the step-size projection."""
+    conv: int
+
+
+def mamba1(hidden: int, dims: ScanDims) -> AttentionShape:
+    """Mamba-1 (arXiv 2312.00752): one channel per inner width, state inner x state."""
+    inner = dims.inner
+    mixed = inner * (dims.rank + 2 * dims.state) + dims.rank * inner
+    return AttentionShape(
+        kind="linear",
+        num_heads=inner,
+        num_kv_heads=inner,
+        head_dim=dims.state,
+        v_head_dim=1,
+        state_bytes_per_seq=inner * dims.state * STATE_ELEMENT_BYTES,
+        weights=3 * hidden * inner + mixed + inner * (dims.state + dims.conv),
+    )
+
+
+def lightning(hidden: int, num_heads: int, head_dim: int) -> AttentionShape:
+    """Lightning attention (arXiv 2501.08313): q, k, v, output gate and out, state head by head."""
+    return AttentionShape(
+        kind="linear",
+        num_heads=num_heads,
+        num_kv_heads=num_heads,
+        head_dim=head_dim,
+        v_head_dim=head_dim,
+        state_bytes_per_seq=num_heads * head_dim * head_dim * STATE_ELEMENT_BYTES,
+        weights=5 * hidden * num_heads * head_dim,
+    )
+
+
+def short_convolution(hidden: int, taps: int) -> AttentionShape:
+    """LFM2's gated convolution: in (3 h x h), `taps` per channel, out; keeps its last inputs."""
+    return AttentionShape(
+        kind="linear",
+        num_heads=1,
+        num_kv_heads=1,
+        head_dim=hidden,
+        v_head_dim=hidden,
+        state_bytes_per_seq=hidden * taps * CACHE_ELEMENT_BYTES,
+        weights=hidden * (4 * hidden + taps),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class CompressedDims:
     """Geometry shared by the layers of DeepSeek-V4."""
 

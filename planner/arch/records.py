@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from hwprofiles.provenance import Kind
+from planner.errors import MissingFact
 
 AttentionKind = Literal["gqa", "mla", "linear", "sparse", "compressed"]
 """gqa covers MHA and MQA; `linear` any recurrent mixer (delta rule, Mamba, KDA)."""
@@ -58,6 +59,8 @@ class AttentionShape:
     2 bytes an element."""
     sparse: SparseShape | None = None
     """What is attended to in `sparse` and `compressed` layers, where that is known."""
+    stores_cache: bool = True
+    """False where the layer reads the cache of an earlier layer and keeps none of its own."""
 
     @property
     def group_size(self) -> int:
@@ -147,6 +150,8 @@ class ModelArch:
     params_total: int
     params_active: int
     params_kind: Kind
+    lookup_weights: int = 0
+    """Weights of tables beside the embedding of which each token reads a few rows only."""
     checkpoint_bytes: int | None = None
     """True bytes of all tensors where a checkpoint or GGUF was read."""
     embedding_bytes: int | None = None
@@ -163,10 +168,18 @@ class ModelArch:
 
     @property
     def main_attention(self) -> AttentionShape:
-        """The full-attention mixer (the widest-reaching one), which decides G and the tile."""
+        """The full-attention mixer (the widest-reaching one), which decides G and the tile.
+
+        Raises:
+            MissingFact: no layer keeps a KV cache.
+        """
         with_kv = [g.attention for g in self.groups if g.attention and g.attention.kind != "linear"]
         if not with_kv:
-            raise ValueError(f"{self.name} has no attention layer with a KV cache")
+            raise MissingFact(
+                f"{self.name} has no attention layer: what a purely recurrent model pays to verify "
+                "several tokens (a scan that keeps every state) is not modelled; give a model with "
+                "attention layers, or use planner inspect for its sizes"
+            )
         return max(with_kv, key=lambda a: (a.window is None, a.window or 0))
 
     @property
@@ -174,11 +187,12 @@ class ModelArch:
         """Cache growth over all unwindowed layers, bytes per token at 2 bytes an element."""
         total = 0
         for g in self.groups:
-            if g.attention is None or g.attention.kind == "linear" or g.attention.window:
+            mixer = g.attention
+            if mixer is None or mixer.kind == "linear" or mixer.window or not mixer.stores_cache:
                 continue
-            if g.attention.kv_bytes_per_token_16bit is None:
+            if mixer.kv_bytes_per_token_16bit is None:
                 return None
-            total += g.count * g.attention.kv_bytes_per_token_16bit
+            total += g.count * mixer.kv_bytes_per_token_16bit
         return total
 
     @property
@@ -191,7 +205,7 @@ class ModelArch:
                 + g.attention.local_kv_bytes_per_seq
             )
             for g in self.groups
-            if g.attention
+            if g.attention and g.attention.stores_cache
         )
 
     @property

@@ -27,7 +27,7 @@ class WeightCounts:
     active_experts: int
     """Routed experts that one token reads, over all layers."""
     embedding: int
-    """Embedding table: one row a token is read."""
+    """Embedding tables: a few rows a token are read."""
     head: int
     """LM head: read in every pass; it adds no storage where it is tied to the embedding."""
     mtp: int
@@ -89,7 +89,7 @@ def weight_counts(arch: ModelArch) -> WeightCounts:
         shared=shared,
         experts=experts,
         active_experts=active,
-        embedding=table,
+        embedding=table + arch.lookup_weights,
         head=table,
         mtp=arch.mtp.layers * arch.mtp.weights if arch.mtp.status != "none" else 0,
     )
@@ -190,7 +190,7 @@ def cache_bytes_per_seq(arch: ModelArch, kv_dtype: str, context_len: int) -> flo
     local = 0.0
     for group in arch.groups:
         mixer = group.attention
-        if mixer is None:
+        if mixer is None or not mixer.stores_cache:
             continue
         if mixer.window and mixer.kv_bytes_per_token_16bit:
             held = min(context_len, mixer.window)

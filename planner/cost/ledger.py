@@ -63,7 +63,8 @@ def model_bytes(arch: ModelArch, fmt: WeightFormat) -> tuple[float, float, float
     embedding_bits = fmt.embedding_bits or fmt.head_bits
     dense = (dense_weights(arch) * fmt.bits_per_weight + head * fmt.head_bits) / 8
     experts = expert_weights(arch) * expert_bits(fmt) / 8
-    embedding = 0.0 if arch.tied_embeddings else head * embedding_bits / 8
+    rows = arch.lookup_weights + (0 if arch.tied_embeddings else head)
+    embedding = rows * embedding_bits / 8
     if arch.checkpoint_bytes and arch.native_format and arch.native_format.name == fmt.name:
         # The file's own sizes; parts that the shape does not explain (vision tower) go with dense.
         dense += max(0.0, arch.checkpoint_bytes - dense - experts - embedding)
@@ -77,6 +78,8 @@ def kv_bytes(d: Deployment, batch: Num, context: Num) -> Floats:
     for g in d.arch.groups:
         shape = g.attention
         if shape is None or shape.kind == "linear" or not shape.kv_bytes_per_token_16bit:
+            continue
+        if not shape.stores_cache:
             continue
         tokens = np.minimum(np.asarray(context, float), shape.window or np.inf)
         ranks = 1 if shape.kind != "gqa" else min(d.tp, max(1, shape.num_kv_heads))
