@@ -1,6 +1,6 @@
 """A request to an engine, and what came back, counted in true tokens."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 Role = Literal["system", "user", "assistant"]
@@ -71,6 +71,10 @@ class Answer:
     """Prompt tokens that came from the engine's cache."""
     drafts: DraftCounts | None = None
     tokens: tuple[Token, ...] = ()
+
+    def with_drafts(self, drafts: DraftCounts) -> "Answer":
+        """The answer with what the engine told of its speculation."""
+        return replace(self, drafts=drafts)
 
     @property
     def decode_steps(self) -> int:

@@ -5,6 +5,13 @@ import re
 from dataclasses import dataclass
 
 from hwprofiles.errors import InputError
+from planner.acceptance.metrics_page import (
+    MAX_POSITION,
+    MetricsPage,
+    draft_counters,
+    read_page,
+)
+from planner.acceptance.spec_counters import SpecCounters
 
 _VLLM_LINE = re.compile(
     r"Mean acceptance length: ([\d.]+).*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
@@ -15,7 +22,6 @@ _LLAMACPP_LINE = re.compile(
     r"statistics +(\S+) *: +#calls(?:\(b,g,a\))? *= *([\d ]+), *#gen drafts *= *(\d+), "
     r"*#acc drafts *= *\d+, *#gen tokens *= *(\d+), *#acc tokens *= *(\d+)"
 )
-_MAX_POSITION = 128
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,45 +65,28 @@ def counts_from_metrics(text: str, where: str) -> RoundCounts:
     Raises:
         InputError: not the Prometheus text format, or nothing drafted yet.
     """
-    from prometheus_client.parser import text_string_to_metric_families  # noqa: PLC0415 - needed for metrics pages only
-
-    samples: list[tuple[str, dict[str, str], float]] = []
-    try:
-        for family in text_string_to_metric_families(_data_lines(text)):
-            for sample in family.samples:
-                name = sample.name.split(":", maxsplit=1)[-1].removesuffix("_total")
-                samples.append((name, dict(sample.labels), float(sample.value)))
-    except (ValueError, KeyError, IndexError) as error:
-        raise InputError(f"{where} is not a Prometheus metrics page: {error}") from error
-    if any(name == "spec_decode_num_drafts" for name, _, _ in samples):
-        return _counters(samples, where)
-    return _gauges(samples, where)
+    page = read_page(text, ("spec_",))
+    if page.bad_lines:
+        raise InputError(
+            f"{where} is not a Prometheus metrics page: {page.bad_lines} of its lines on "
+            "speculation cannot be read"
+        )
+    if page.has("spec_decode_num_drafts"):
+        return _counters(draft_counters(page), where)
+    return _gauges(page, where)
 
 
-def _data_lines(text: str) -> str:
-    """The speculation samples only: real pages carry malformed comments and are long."""
-    kept = (x for x in text.splitlines() if "spec_" in x and not x.startswith("#"))
-    return "\n".join(kept) + "\n"
-
-
-def _counters(samples: list[tuple[str, dict[str, str], float]], where: str) -> RoundCounts:
-    def total(name: str) -> float:
-        return sum(v for n, _, v in samples if n == name and math.isfinite(v) and v >= 0)
-
-    drafts, accepted = total("spec_decode_num_drafts"), total("spec_decode_num_accepted_tokens")
-    drafted = total("spec_decode_num_draft_tokens")
+def _counters(counted: SpecCounters, where: str) -> RoundCounts:
+    wrong = counted.absurdity()
+    if wrong:
+        raise InputError(f"{where} shows what no engine counts: {wrong}; save /metrics again")
+    drafts, accepted = counted.drafts or 0.0, counted.accepted_tokens or 0.0
+    drafted = counted.draft_tokens or 0.0
     if drafts <= 0:
         raise InputError(
             f"{where} counts no drafts yet: send your own traffic first, then save /metrics again"
         )
-    by_position: dict[int, float] = {}
-    for name, labels, value in samples:
-        position = labels.get("position", "")
-        if name == "spec_decode_num_accepted_tokens_per_pos" and position.isdecimal():
-            at = int(position)
-            if at < _MAX_POSITION and math.isfinite(value):
-                by_position[at] = by_position.get(at, 0.0) + value
-    survival = tuple(by_position.get(k, 0.0) / drafts for k in range(len(by_position)))
+    survival = tuple(count / drafts for count in counted.accepted_per_position)
     length = len(survival) or round(drafted / drafts) or math.ceil(accepted / drafts)
     return RoundCounts(
         tokens_per_drafted_round=1.0 + accepted / drafts,
@@ -108,25 +97,50 @@ def _counters(samples: list[tuple[str, dict[str, str], float]], where: str) -> R
     )
 
 
-def _gauges(samples: list[tuple[str, dict[str, str], float]], where: str) -> RoundCounts:
+def _gauges(page: MetricsPage, where: str) -> RoundCounts:
     """SGLang: gauges of the latest interval; the draft worker's own series is not the answer."""
+    gauges = momentary(page, where)
+    return RoundCounts(
+        gauges.tokens_per_round, gauges.draft_len, note=f"momentary gauge; {gauges.note}"
+    )
 
-    def value(name: str) -> float | None:
-        found = [(labels, v) for n, labels, v in samples if n == name and math.isfinite(v)]
-        unified = [v for labels, v in found if labels.get("engine_type", "unified") != "draft"]
-        return max(unified) if unified else None
 
-    length = value("spec_accept_length")
+@dataclass(frozen=True, slots=True)
+class MomentaryLength:
+    """What SGLang's gauges say of its latest interval."""
+
+    tokens_per_round: float
+    """E[L], bonus token counted."""
+    draft_len: int
+    note: str
+
+
+def momentary(page: MetricsPage, where: str) -> MomentaryLength:
+    """E[L] and D from SGLang's gauges, in either of its two conventions.
+
+    Raises:
+        InputError: there is no accept length, or nothing that D follows from.
+    """
+    length, steps, tokens, rate = (
+        _finite(page.largest(name))
+        for name in (
+            "spec_accept_length",
+            "spec_num_steps",
+            "spec_num_draft_tokens",
+            "spec_accept_rate",
+        )
+    )
     if not length:
         raise InputError(f"{where} shows no spec_accept_length: is speculation on, with traffic?")
-    steps, tokens, rate = (
-        value(n) for n in ("spec_num_steps", "spec_num_draft_tokens", "spec_accept_rate")
-    )
     if tokens and (not steps or tokens == steps + 1):
         draft_len, note = int(tokens) - 1, "SGLang counts the root in num_draft_tokens"
     else:
         draft_len, note = _draft_len_from_rate(length, rate, where)
-    return RoundCounts(length, draft_len, note=f"momentary gauge; {note}")
+    return MomentaryLength(length, draft_len, note)
+
+
+def _finite(value: float | None) -> float | None:
+    return value if value is not None and math.isfinite(value) else None
 
 
 def _draft_len_from_rate(length: float, rate: float | None, where: str) -> tuple[int, str]:
@@ -164,7 +178,7 @@ def _vllm_log(text: str, _: str) -> RoundCounts | None:
     sums: list[float] = []
     for match in _VLLM_LINE.finditer(text):
         rates = [float(x) for x in match[4].replace(" ", "").strip(",").split(",") if x]
-        if not rates or len(rates) > _MAX_POSITION:
+        if not rates or len(rates) > MAX_POSITION:
             continue
         here = int(match[3]) / len(rates)
         rounds += here
