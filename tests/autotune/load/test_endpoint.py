@@ -31,11 +31,14 @@ SECRET = "sk-0123456789abcdef"  # noqa: S105 - made up
 CHAT = Request((Message("user", "hi"),), max_tokens=4)
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n"
 EVENT = 'data: {"choices":[{"index":0,"delta":{"content":"a"}}]}\n\n'
+UNENDED = HEAD + b"Connection: close\r\n\r\n" + EVENT.encode()
 USAGE = 'data: {"choices":[],"usage":{"prompt_tokens":1,"completion_tokens":1}}\n\n'
 
 
 @contextmanager
-def raw_server(*pieces: bytes, hold: bool = False) -> Iterator[str]:
+def raw_server(
+    body: bytes, *, hold: bool = False, limits: Limits | None = None
+) -> Iterator[Endpoint]:
     """A server that sends these bytes to whoever connects, then closes (or stays silent)."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         over = threading.Event()
@@ -44,57 +47,46 @@ def raw_server(*pieces: bytes, hold: bool = False) -> Iterator[str]:
             connection, _ = listener.accept()
             with connection:
                 connection.recv(65536)
-                for piece in pieces:
-                    connection.sendall(piece)
+                connection.sendall(body)
                 if hold:
                     over.wait(20)
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
+        with Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", limits=limits) as endpoint:
+            yield endpoint
         over.set()
         thread.join(20)
-
-
-def asked(address: str, limits: Limits | None = None) -> Endpoint:
-    return Endpoint(address, limits=limits or Limits(silence_s=20.0))
 
 
 def test_a_stream_that_breaks_off_is_told() -> None:
     chunk = EVENT.encode()
     body = HEAD + b"Transfer-Encoding: chunked\r\n\r\n" + b"%x\r\n%s\r\n" % (len(chunk), chunk)
-    with raw_server(body) as address, asked(address) as endpoint:
-        with pytest.raises(EndpointDown, match="does not answer"):
-            complete(endpoint, CHAT, "m")
+    with raw_server(body) as endpoint, pytest.raises(EndpointDown, match="does not answer"):
+        complete(endpoint, CHAT, "m")
 
 
 def test_a_stream_that_closes_early_but_cleanly_is_told() -> None:
-    body = HEAD + b"Connection: close\r\n\r\n" + EVENT.encode()
-    with raw_server(body) as address, asked(address) as endpoint:
-        with pytest.raises(EndpointDown, match="before the end"):
-            complete(endpoint, CHAT, "m")
+    with raw_server(UNENDED) as endpoint, pytest.raises(EndpointDown, match="before the end"):
+        complete(endpoint, CHAT, "m")
 
 
 def test_silence_ends_in_time() -> None:
-    body = HEAD + b"Connection: close\r\n\r\n" + EVENT.encode()
-    with raw_server(body, hold=True) as address:
-        with asked(address, Limits(silence_s=0.2)) as endpoint:
-            with pytest.raises(EndpointDown, match="in time"):
-                complete(endpoint, CHAT, "m")
+    silent = raw_server(UNENDED, hold=True, limits=Limits(silence_s=0.2))
+    with silent as endpoint, pytest.raises(EndpointDown, match="in time"):
+        complete(endpoint, CHAT, "m")
 
 
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
-    with asked(f"http://127.0.0.1:{port}") as endpoint:
-        with pytest.raises(EndpointDown, match="does not answer"):
-            endpoint.get_text("/metrics")
+    with pytest.raises(EndpointDown, match="does not answer"):
+        Endpoint(f"http://127.0.0.1:{port}").get_text("/metrics")
 
 
 def test_what_is_no_http_is_told() -> None:
-    with raw_server(b"SSH-2.0-OpenSSH_9.2\r\n") as address, asked(address) as endpoint:
-        with pytest.raises(EndpointFailure):
-            endpoint.get_json("/v1/models")
+    with raw_server(b"SSH-2.0-OpenSSH_9.2\r\n") as endpoint, pytest.raises(EndpointFailure):
+        endpoint.get_json("/v1/models")
 
 
 def test_a_whole_answer_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -102,10 +94,9 @@ def test_a_whole_answer_has_a_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     clock = iter(range(0, 10_000, 100))
     slow = SimpleNamespace(monotonic=lambda: next(clock), perf_counter=time.perf_counter)
     monkeypatch.setattr(endpoint_module, "time", slow)
-    with raw_server(HEAD + b"Connection: close\r\n\r\n" + EVENT.encode()) as address:
-        with asked(address, Limits(silence_s=20.0, total_s=50.0)) as endpoint:
-            with pytest.raises(EndpointDown, match="within 50 s"):
-                complete(endpoint, CHAT, "m")
+    dripping = raw_server(UNENDED, limits=Limits(total_s=50.0))
+    with dripping as endpoint, pytest.raises(EndpointDown, match="within 50 s"):
+        complete(endpoint, CHAT, "m")
 
 
 def test_an_answer_without_end_is_cut() -> None:
