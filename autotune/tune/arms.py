@@ -93,9 +93,7 @@ def _known(name: str, known: Mapping[str, Arm]) -> Arm:
 
 def _around(plan: Plan, known: Mapping[str, Arm]) -> Sequence[Arm]:
     drafted = _drafted(plan)
-    by_length = {
-        arm.draft_len: arm for name, arm in known.items() if _DRAFT_LEN.fullmatch(name)
-    }
+    by_length = {arm.draft_len: arm for name, arm in known.items() if _DRAFT_LEN.fullmatch(name)}
     others = [arm for name, arm in known.items() if _METHOD.search(name)]
     centre = drafted.draft_len if drafted else 0
     nearest = min(by_length, key=lambda d: abs((d or 0) - centre), default=None)

@@ -75,7 +75,9 @@ def compare_cells(
                 continue
             compared += 1
             if not _continues(mine, sample.text):
-                found.append(_difference(cell.arm, sample.prompt_id, (mine, sample.text), likelihoods))
+                found.append(
+                    _difference(cell.arm, sample.prompt_id, (mine, sample.text), likelihoods)
+                )
     return _judged(found, compared) if compared else _unchecked("no texts to compare")
 
 

@@ -84,9 +84,7 @@ def likelihoods(
     }
 
 
-def _answers(
-    adapter: EngineAdapter, requests: Sequence[Request], effort: Effort
-) -> list[Answer]:
+def _answers(adapter: EngineAdapter, requests: Sequence[Request], effort: Effort) -> list[Answer]:
     if effort.concurrency == 1:
         return [adapter.generate(request) for request in requests]
     with ThreadPoolExecutor(effort.concurrency) as pool:

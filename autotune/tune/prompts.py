@@ -152,9 +152,7 @@ def shipped_prompts(workload: str | None = None) -> PromptSet:
     if wanted == "unknown":
         wanted = None
     kept = tuple(
-        Prompt(
-            prompt_id=row["id"], workload=row["workload"], messages=(("user", row["prompt"]),)
-        )
+        Prompt(prompt_id=row["id"], workload=row["workload"], messages=(("user", row["prompt"]),))
         for row in rows
         if wanted is None or row["workload"] == wanted
     )

@@ -1,0 +1,101 @@
+"""One run: blocks of cells in their random order, until the race is decided."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from autotune.tune.guards import baseline_off
+from autotune.tune.lossless import Likelihood
+from autotune.tune.measure import likelihoods, measure_cell, warm_up
+from autotune.tune.racing import Race, Standing, standing
+from autotune.tune.records import OFF, Arm, Cell
+from autotune.tune.schedule import Block, Effort, Schedule
+from autotune.tune.stage import Stage
+from autotune.tune.state import SampleFile
+from planner.errors import OutsideFailure
+
+Progress = Callable[[str, int, int], None]
+"""(what runs, cells done, cells at most)."""
+LIKELIHOOD_PROMPTS = 4
+"""Prompts whose log-probabilities the baseline is asked for, once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What is to be measured."""
+
+    arms: tuple[Arm, ...]
+    schedule: Schedule
+    effort: Effort
+    race: Race
+    progress: Progress = lambda *_: None
+
+
+@dataclass(slots=True)
+class Measured:
+    """What came of it."""
+
+    cells: list[Cell] = field(default_factory=list)
+    likelihoods: dict[str, Likelihood] = field(default_factory=dict)
+    """The baseline's, for the prompts of its first cell."""
+    standing: Standing | None = None
+
+
+def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]) -> Measured:
+    """Measure until the race is decided or the blocks are used up.
+
+    Cells of an earlier run are not measured again.
+
+    Raises:
+        OutsideFailure: the engine failed, or the baseline speculates; finished cells are on disk.
+    """
+    measured = Measured(cells=list(earlier))
+    by_name = {arm.name: arm for arm in run.arms}
+    began = time.monotonic() - max((cell.started_s for cell in earlier), default=0.0)
+    for block in run.schedule.blocks:
+        state = measured.standing
+        if state is not None and state.decided:
+            break
+        alive = run.race.arms if state is None else state.alive
+        for place, name in enumerate(block.order):
+            done = any(c.block == block.number and c.arm == name for c in measured.cells)
+            if name not in alive or done:
+                continue
+            run.progress(name, len(measured.cells), len(run.schedule.blocks) * len(run.arms))
+            cell = Cell(
+                block=block.number, place=place, arm=name, started_s=time.monotonic() - began
+            )
+            finished = _turn(run, stage, (by_name[name], block, cell), measured)
+            measured.cells.append(finished)
+            file.add(finished)
+            _require_plain_baseline(finished)
+        known = [cell for cell in measured.cells if cell.block <= block.number]
+        measured.standing = standing(run.race, known, state)
+    return measured
+
+
+def _turn(run: Run, stage: Stage, what: tuple[Arm, Block, Cell], measured: Measured) -> Cell:
+    arm, block, cell = what
+    with stage.serve(arm) as running:
+        warm_up(running.adapter, run.schedule.warmup, run.effort)
+        found = measure_cell(running.adapter, cell, block.prompts, run.effort, running.pid)
+        asks = arm.is_off and not measured.likelihoods and run.effort.temperature == 0
+        if asks:
+            measured.likelihoods.update(
+                likelihoods(running.adapter, block.prompts[:LIKELIHOOD_PROMPTS], run.effort)
+            )
+    return found
+
+
+def _require_plain_baseline(cell: Cell) -> None:
+    """A baseline that speculates makes every ratio meaningless: stop at once."""
+    if cell.arm != OFF:
+        return
+    found = baseline_off([cell])
+    if found.state == "invalid":
+        raise OutsideFailure(
+            f"{found.sentence}; remove what turns speculation on (the engine's environment, its "
+            "config file, the arm's command) and run again"
+        )

@@ -1,0 +1,120 @@
+"""The file of samples: every finished cell on a line of its own, so that a run can go on."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+from pydantic import ValidationError
+
+from autotune.tune.records import Arm, Cell, Prompt, Record
+from autotune.tune.schedule import Effort
+from planner.errors import InputError, OutsideFailure
+
+SAMPLES_FILE = "samples.jsonl"
+MAX_BYTES = 2**30
+
+
+class Header(Record):
+    """What the cells below belong to; a run with another header cannot go on with them."""
+
+    kind: Literal["header"] = "header"
+    """Line type in the file of samples."""
+    schema_version: Literal[1] = 1
+    """Version of this form."""
+    fingerprint: str
+    """Hash of arms, prompts and effort."""
+
+
+def header_of(arms: Sequence[Arm], prompts: Sequence[Prompt], effort: Effort) -> Header:
+    """The header of a run; blocks are left out, so that a run can be made longer."""
+    subject = [
+        [arm.model_dump(mode="json") for arm in arms],
+        [prompt.model_dump(mode="json") for prompt in prompts],
+        [effort.prompts, effort.max_tokens, effort.warmup, effort.concurrency],
+        [effort.temperature, effort.seed],
+    ]
+    text = json.dumps(subject, sort_keys=True)
+    return Header(fingerprint=hashlib.sha256(text.encode()).hexdigest()[:32])
+
+
+class SampleFile:
+    """Cells on disk; a line counts once it is whole."""
+
+    def __init__(self, folder: Path, header: Header) -> None:
+        self.path = folder / SAMPLES_FILE
+        self._header = header
+
+    def begin(self, *, force: bool) -> tuple[Cell, ...]:
+        """Cells of an earlier run of the same header; the file is ready for more afterwards.
+
+        Args:
+            force: start anew whatever is there.
+
+        Raises:
+            InputError: the file belongs to another run.
+            OutsideFailure: the disk refused.
+        """
+        try:
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            if force or not self.path.exists():
+                self._write([])
+                return ()
+            if self.path.stat().st_size > MAX_BYTES:
+                raise InputError(f"{self.path} is over 1 GiB; give another --out")
+            cells = self._cells(self.path.read_bytes())
+            self._write(cells)
+        except OSError as error:
+            raise OutsideFailure(
+                f"could not write {self.path}: {error.strerror or error}; give another --out"
+            ) from error
+        return tuple(cells)
+
+    def _cells(self, data: bytes) -> list[Cell]:
+        lines = data.splitlines(keepends=True)
+        found: list[Cell] = []
+        try:
+            earlier = Header.model_validate_json(lines[0]) if lines else self._header
+            found = [Cell.model_validate_json(line) for line in lines[1:] if line.endswith(b"\n")]
+        except ValidationError as error:
+            raise InputError(
+                f"{self.path} is no file of samples of this version; use --force to start anew, "
+                "or another --out"
+            ) from error
+        if earlier != self._header:
+            raise InputError(
+                f"{self.path} holds a run with other arms, prompts or settings; "
+                "use --force to start anew, or another --out"
+            )
+        return found
+
+    def _write(self, cells: Sequence[Cell]) -> None:
+        """Rewrite in one step: a line that a kill cut off is gone afterwards."""
+        part = self.path.with_suffix(".part")
+        lines = [self._header.model_dump_json(), *(cell.model_dump_json() for cell in cells)]
+        handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(handle, "w", encoding="utf-8") as stream:
+            stream.write("".join(line + "\n" for line in lines))
+            stream.flush()
+            os.fsync(stream.fileno())
+        part.replace(self.path)
+
+    def add(self, cell: Cell) -> None:
+        """Append a finished cell.
+
+        Raises:
+            OutsideFailure: the disk refused.
+        """
+        try:
+            with self.path.open("a", encoding="utf-8") as stream:
+                stream.write(cell.model_dump_json() + "\n")
+                stream.flush()
+                os.fsync(stream.fileno())
+        except OSError as error:
+            raise OutsideFailure(
+                f"could not write {self.path}: {error.strerror or error}; the cells before are kept"
+            ) from error
