@@ -69,10 +69,7 @@ def chosen_arms(plan: Plan, named: Sequence[str] | None = None) -> tuple[Arm, ..
         InputError: a named arm is not in the plan.
     """
     known = arms_of_plan(plan)
-    if named:
-        wanted = [_known(name, known) for name in named]
-    else:
-        wanted = list(_around(plan, known))
+    wanted = [_known(name, known) for name in named] if named else _around(plan, known)
     arms = [known[OFF], *(arm for arm in wanted if not arm.is_off)]
     found = tuple({arm.name: arm for arm in arms}.values())
     if len(found) < 2:

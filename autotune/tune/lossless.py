@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from os.path import commonprefix
 from typing import Literal
 
 from autotune.tune.records import OFF, Cell, Record
@@ -86,14 +85,14 @@ def _unchecked(why: str) -> Lossless:
 
 
 def _continues(one: str, other: str) -> bool:
-    """The same text, or one cut a token earlier: a round may pass the limit by less than another."""
+    """The same text, or one cut a token earlier: rounds reach the limit with different steps."""
     return one.startswith(other) or other.startswith(one)
 
 
 def _difference(
     arm: str, prompt_id: str, texts: tuple[str, str], likelihoods: Mapping[str, Likelihood]
 ) -> Difference:
-    at = len(commonprefix(texts))
+    at = next((k for k, (a, b) in enumerate(zip(*texts, strict=False)) if a != b), 0)
     return Difference(
         arm=arm,
         prompt_id=prompt_id,

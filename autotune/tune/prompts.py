@@ -101,7 +101,7 @@ def _prompt(number: int, raw: bytes | Mapping[str, Any], workload: str | None) -
             raise ValueError(f"longer than {MAX_LINE >> 20} MiB")
         data = json.loads(raw.decode("utf-8-sig"))
     if not isinstance(data, Mapping):
-        raise ValueError("not a JSON object")
+        raise ValueError("not a JSON object")  # noqa: TRY004
     messages = _until_last_question(_messages(data))
     if not messages:
         raise ValueError("no message of a user")
