@@ -88,9 +88,7 @@ def learn(result: TuneResult, where: Learnt) -> TuneResult:
     return _replanned(result, where, (step_s, record), drafter_id)
 
 
-def fit_constants(
-    model: Response, step_s: float, arms: Sequence[ArmResult]
-) -> dict[str, float]:
+def fit_constants(model: Response, step_s: float, arms: Sequence[ArmResult]) -> dict[str, float]:
     """Host constants, microseconds, with which the model meets the measured times.
 
     Least squares in relative error with constants of 0 and more; what the arms cannot tell apart
@@ -106,16 +104,14 @@ def fit_constants(
         rows.append([_at(model.per_us[name], at) * scale for name in names])
         wanted.append((have_s - _at(model.rest, at)) * scale)
     for index, name in enumerate(names):
-        effect = max(_at(model.per_us[name], None), max(model.per_us[name].round_s)) / step_s
+        effect = max(_at(model.per_us[name], None), *model.per_us[name].round_s) / step_s
         rows.append([effect * _PRIOR_WEIGHT if k == index else 0.0 for k in range(len(names))])
         wanted.append(effect * _PRIOR_WEIGHT * model.shipped[name])
     found, _ = nnls(np.array(rows), np.array(wanted))
     return {name: float(x) for name, x in zip(names, found, strict=True)}
 
 
-def _measured_times(
-    step_s: float, arms: Sequence[ArmResult]
-) -> list[tuple[float, float | None]]:
+def _measured_times(step_s: float, arms: Sequence[ArmResult]) -> list[tuple[float, float | None]]:
     """(seconds, mean drafted length; None for the plain step)."""
     times: list[tuple[float, float | None]] = [(step_s, None)]
     for arm in arms:
@@ -142,9 +138,7 @@ def _record(result: TuneResult, where: Learnt, constants: Mapping[str, float]) -
         power_limit_w=inputs.power_limit_w,
         engine=f"{inputs.engine}=={inputs.engine_version}",
         constants={
-            f"engines.{inputs.engine}.{name}": Sourced(
-                value=round(x, 3), kind="measured", ref=ref
-            )
+            f"engines.{inputs.engine}.{name}": Sourced(value=round(x, 3), kind="measured", ref=ref)
             for name, x in constants.items()
         },
         samples_file="samples.jsonl",

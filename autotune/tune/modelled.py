@@ -91,7 +91,7 @@ def _figures(result: GridResult, at: tuple[int, int]) -> Modelled:
     cost, shape = result.cost, result.speedup.shape
     whole = np.broadcast_to(cost.draft_s + cost.verify_s, shape)[at]
     return Modelled(
-        target_s=float(np.broadcast_to(cost.target_s, shape)[(*at, 0)]),
+        target_s=float(np.broadcast_to(cost.target_s, shape)[at[0], at[1], 0]),
         round_s=tuple(float(x) for x in whole),
         speedup=tuple(float(x) for x in result.speedup[at]),
         lookup=result.work.lookup_fraction,

@@ -18,7 +18,7 @@ MIN_BLOCKS = 3
 """Blocks before the first look: with fewer, one disturbed block decides."""
 EQUAL_WITHIN = 0.02
 """Arms whose speed is known to differ by less are not worth telling apart."""
-Reason = Literal["clear", "alike", "all blocks", "interrupted"]
+Reason = Literal["clear", "alike", "all blocks", "time is up"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from autotune.engines.records import EngineIdentity
 from autotune.tune.guards import baseline_off
 from autotune.tune.lossless import Likelihood
 from autotune.tune.measure import likelihoods, measure_cell, warm_up
@@ -23,6 +24,15 @@ LIKELIHOOD_PROMPTS = 4
 
 
 @dataclass(frozen=True, slots=True)
+class Told:
+    """Who is told of the progress, and how long it may take."""
+
+    progress: Progress = lambda *_: None
+    max_s: float = 2 * 3600.0
+    """No cell begins later than this."""
+
+
+@dataclass(frozen=True, slots=True)
 class Run:
     """What is to be measured."""
 
@@ -30,7 +40,7 @@ class Run:
     schedule: Schedule
     effort: Effort
     race: Race
-    progress: Progress = lambda *_: None
+    told: Told = field(default_factory=Told)
 
 
 @dataclass(slots=True)
@@ -41,6 +51,13 @@ class Measured:
     likelihoods: dict[str, Likelihood] = field(default_factory=dict)
     """The baseline's, for the prompts of its first cell."""
     standing: Standing | None = None
+    identities: dict[str, EngineIdentity] = field(default_factory=dict)
+    """Arm -> what its engine says of itself."""
+
+    @property
+    def identity(self) -> EngineIdentity | None:
+        """The first engine that answered in this run."""
+        return next(iter(self.identities.values()), None)
 
 
 def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]) -> Measured:
@@ -53,7 +70,7 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
     """
     measured = Measured(cells=list(earlier))
     by_name = {arm.name: arm for arm in run.arms}
-    began = time.monotonic() - max((cell.started_s for cell in earlier), default=0.0)
+    clock = _Clock(earlier, run.told.max_s)
     for block in run.schedule.blocks:
         state = measured.standing
         if state is not None and state.decided:
@@ -63,10 +80,11 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
             done = any(c.block == block.number and c.arm == name for c in measured.cells)
             if name not in alive or done:
                 continue
-            run.progress(name, len(measured.cells), len(run.schedule.blocks) * len(run.arms))
-            cell = Cell(
-                block=block.number, place=place, arm=name, started_s=time.monotonic() - began
-            )
+            if clock.is_up():
+                measured.standing = _out_of_time(run, measured)
+                return measured
+            run.told.progress(name, len(measured.cells), len(run.schedule.blocks) * len(run.arms))
+            cell = Cell(block=block.number, place=place, arm=name, started_s=clock.now())
             finished = _turn(run, stage, (by_name[name], block, cell), measured)
             measured.cells.append(finished)
             file.add(finished)
@@ -76,9 +94,33 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
     return measured
 
 
+class _Clock:
+    """Seconds since the first cell, over a run that was interrupted too."""
+
+    def __init__(self, earlier: Sequence[Cell], max_s: float) -> None:
+        self._start = time.monotonic()
+        self._before = max((cell.started_s for cell in earlier), default=0.0)
+        self._max_s = max_s
+
+    def now(self) -> float:
+        """Time at which a cell begins."""
+        return self._before + time.monotonic() - self._start
+
+    def is_up(self) -> bool:
+        """Whether this part of the run has had its time."""
+        return time.monotonic() - self._start > self._max_s
+
+
+def _out_of_time(run: Run, measured: Measured) -> Standing:
+    before = measured.standing or standing(run.race, measured.cells)
+    return replace(before, decided="time is up")
+
+
 def _turn(run: Run, stage: Stage, what: tuple[Arm, Block, Cell], measured: Measured) -> Cell:
     arm, block, cell = what
     with stage.serve(arm) as running:
+        if arm.name not in measured.identities:
+            measured.identities[arm.name] = running.adapter.identify()
         warm_up(running.adapter, run.schedule.warmup, run.effort)
         found = measure_cell(running.adapter, cell, block.prompts, run.effort, running.pid)
         asks = arm.is_off and not measured.likelihoods and run.effort.temperature == 0
