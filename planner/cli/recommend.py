@@ -40,6 +40,7 @@ class Wanted(NamedTuple):
     build: bool
     all_evaluations: Path | None
     prices: Prices | None = None
+    html: Path | None = None
 
 
 def _run(
@@ -48,10 +49,12 @@ def _run(
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write plan and engine files here.")
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what DIR holds.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an earlier DIR or FILE.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print plan.json instead.")] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the page as HTML.")
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the plan as one HTML page.")
     ] = None,
     build: Annotated[
         bool, typer.Option("--build", help="Build the verification kernel into DIR.")
@@ -69,9 +72,7 @@ def _run(
 ) -> None:
     """Does speculation pay here, with which drafter and draft length?"""
     questions = _questions(asked)
-    wanted = Wanted(as_json, out, force, build, all_evaluations, _prices(prices))
-    if html is not None:
-        raise InputError(f"--html {html}: HTML reports are not built yet; use --json or --out DIR")
+    wanted = Wanted(as_json, out, force, build, all_evaluations, _prices(prices), html)
     _check_outputs(wanted, len(questions))
     if len(questions) > 1:
         _compare(questions, wanted)
@@ -107,9 +108,10 @@ def _texts(values: object) -> list[str]:
 
 
 def _check_outputs(wanted: Wanted, questions: int) -> None:
-    if wanted.force and wanted.out is None:
+    if wanted.force and wanted.out is None and wanted.html is None:
         raise InputError(
-            "--force has nothing to overwrite without --out DIR; add it or drop --force"
+            "--force has nothing to overwrite without --out DIR or --html FILE; "
+            "add one or drop --force"
         )
     if wanted.build:
         if wanted.out is None:
@@ -118,6 +120,7 @@ def _check_outputs(wanted: Wanted, questions: int) -> None:
     single = (
         ("--out", wanted.out),
         ("--all-evaluations", wanted.all_evaluations),
+        ("--html", wanted.html),
     )
     for option, value in single:
         if value is not None and questions > 1:
@@ -125,6 +128,12 @@ def _check_outputs(wanted: Wanted, questions: int) -> None:
                 f"{option} {value} takes one plan and {questions} were asked for; "
                 "give one --model and one --gpu"
             )
+    if wanted.html is not None:
+        from planner.report.html.render import require_renderer  # noqa: PLC0415  # few ask for it
+        from planner.report.html.write import refuse_to_replace  # noqa: PLC0415
+
+        require_renderer()
+        refuse_to_replace(wanted.html, force=wanted.force)
 
 
 def _answer(question: Question, wanted: Wanted) -> None:
@@ -135,10 +144,16 @@ def _answer(question: Question, wanted: Wanted) -> None:
         from planner.emit.write import write_out  # noqa: PLC0415  # hashing, for files alone
 
         plan = write_out(wanted.out, plan, emission, force=wanted.force)
+    notes = emission.notes if emission else ()
+    if wanted.html is not None:
+        from planner.report.html.plan_page import plan_html  # noqa: PLC0415  # few ask for it
+        from planner.report.html.write import write_page  # noqa: PLC0415
+
+        write_page(wanted.html, plan_html(question, plan, notes), force=wanted.force)
     if wanted.as_json:
         print(plan_json(plan))
     else:
-        _print_page(plan, emission.notes if emission else (), wanted)
+        _print_page(plan, notes, wanted)
     if wanted.build and wanted.out is not None:
         _build(wanted.out / "plan.json")
 
@@ -162,7 +177,8 @@ def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted) -> None:
     from planner.report.page import page  # noqa: PLC0415  # --json does without rich
     from planner.report.screen import screen_text  # noqa: PLC0415
 
-    sys.stdout.write(screen_text(page(plan, notes=notes, folder=wanted.out, prices=wanted.prices)))
+    shown = page(plan, notes=notes, folder=wanted.out, prices=wanted.prices, html=wanted.html)
+    sys.stdout.write(screen_text(shown))
 
 
 def _compare(questions: Sequence[Question], wanted: Wanted) -> None:

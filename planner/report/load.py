@@ -17,10 +17,20 @@ def load_lines(plan: Plan) -> list[RenderableType]:
     names = ("", "batch", "requests/s", "first token", "per token", "request", "on prompts")
     for name in names:
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    for name, point in (("off", load.off), ("drafted", load.drafted)):
-        table.add_row(name, *_cells(point))
+    for row in load_rows(plan):
+        table.add_row(*row)
     kept = [Text(line) for line in _targets(load)]
     return [Text(_asked(load, plan)), table, *kept, Text(_prefill(load))]
+
+
+def load_rows(plan: Plan) -> list[tuple[str, ...]]:
+    """One row without speculation and one with; empty where no load was stated."""
+    load = plan.load
+    if load is None:
+        return []
+    return [
+        (name, *_cells(point)) for name, point in (("off", load.off), ("drafted", load.drafted))
+    ]
 
 
 def _asked(load: Load, plan: Plan) -> str:

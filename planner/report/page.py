@@ -52,6 +52,7 @@ def page(
     notes: Sequence[str] = (),
     folder: Path | None = None,
     prices: Prices | None = None,
+    html: Path | None = None,
 ) -> list[RenderableType]:
     """Everything the page shows, top to bottom.
 
@@ -60,6 +61,7 @@ def page(
         notes: What the engine's files need first: downloads, conversions.
         folder: Where the plan's files were written.
         prices: Of cards, where a file of them was given.
+        html: Page that was written.
     """
     capacity = gib(plan.best.ledger.capacity_mib)
     sections = [
@@ -78,9 +80,14 @@ def page(
         _section("Where the numbers come from", _provenance(plan)),
         _section("Before the start", _bullets(notes)),
         _launch(plan, folder),
-        _section("Written", _bullets(str(folder / name) for name in plan.files) if folder else ()),
+        _section("Written", _bullets(_written(plan, folder, html))),
     ]
     return [part for section in sections for part in section]
+
+
+def _written(plan: Plan, folder: Path | None, html: Path | None) -> list[str]:
+    files = [str(folder / name) for name in plan.files] if folder else []
+    return files + ([str(html)] if html else [])
 
 
 def _section(title: str, body: Sequence[RenderableType]) -> list[RenderableType]:

@@ -138,8 +138,9 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         ),
         (["--force"], ["--force", "--out"]),
         (["--build"], ["--build", "--out"]),
-        (["--html", "page.html"], ["--html page.html", "not built yet"]),
-        (["--json", "--html", "page.html"], ["--html page.html", "not built yet"]),
+        (["--html", "no-folder/page.html"], ["--html no-folder/page.html", "no folder"]),
+        (["--json", "--html", "pyproject.toml"], ["--html pyproject.toml", "--force"]),
+        (["--gpu", "3090", "--html", "page.html"], ["--html page.html", "2 were asked for"]),
         (["--gpu", "3090", "--out", "plan"], ["--out plan", "2 were asked for"]),
     ],
 )
