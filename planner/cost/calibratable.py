@@ -42,11 +42,15 @@ BOUNDS: Mapping[Path, Bounds] = {
     ("power_cap_exponent",): Bounds(0.0, 3.0, "power rises at most with the cube of the rate"),
     **{("engines", "*", name): Bounds(-1e-9, 1e6, _TIME) for name in _HOST_COSTS},
     ("host", "read_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
+    ("host", "populated_channels"): Bounds(0.5, 128.0, "hosts have 1 to 128", shipped=False),
     ("link", "copy_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
     ("link", "all_reduce", "*", "floor_us"): Bounds(0.0, 1e5, _TIME, shipped=False),
     ("link", "all_reduce", "*", "gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
 }
 """Path (`*` for any word) -> bounds. Intervals, risks and memory are not measured by a probe."""
+
+
+_OF_HOST = (("host", "read_gb_per_s"), ("host", "populated_channels"))
 
 
 def bounds_of(path: Path) -> Bounds | None:
@@ -93,7 +97,7 @@ def checked_constants(file: CalibrationFile) -> dict[Path, Constant]:
             )
         if path[0] != "host" and record.gpu_name is None:
             raise InputError(f"{file.path}: {name} is a property of a card; state gpu_name")
-        if path == ("host", "read_gb_per_s") and record.cpu_name is None:
+        if path in _OF_HOST and record.cpu_name is None:
             raise InputError(f"{file.path}: {name} is a property of a host; state cpu_name")
         origin = f"{file.label}{': ' if sourced.ref else ''}{sourced.ref}"
         found[path] = Constant(sourced.value, sourced.kind, origin)

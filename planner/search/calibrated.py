@@ -227,7 +227,8 @@ def on_machine(machine: Machine, constants: Mapping[Path, Constant]) -> Machine:
     read = constants.get(("host", "read_gb_per_s"))
     copy = constants.get(("link", "copy_gb_per_s"))
     if read is not None:
-        machine = replace(machine, host=_host(machine, read))
+        channels = constants.get(("host", "populated_channels"))
+        machine = replace(machine, host=_host(machine, read, channels))
     if copy is not None and machine.device.host_copy_bytes_per_s is not None:
         kinds = {**machine.device.kinds, "host_copy_bytes_per_s": copy.kind}
         device = replace(machine.device, host_copy_bytes_per_s=copy.value * GB, kinds=kinds)
@@ -235,9 +236,12 @@ def on_machine(machine: Machine, constants: Mapping[Path, Constant]) -> Machine:
     return machine
 
 
-def _host(machine: Machine, read: Constant) -> HostMemory:
+def _host(machine: Machine, read: Constant, channels: Constant | None) -> HostMemory:
     rate = read.value * GB
     known = machine.host
+    count = int(channels.value) if channels else (known.channels if known else None)
     if known is None:
-        return HostMemory("calibrated", "the calibrated host", rate, rate, None, 1, read.kind)
-    return replace(known, low_bytes_per_s=rate, high_bytes_per_s=rate, kind=read.kind)
+        return HostMemory("calibrated", "the calibrated host", rate, rate, count, 1, read.kind)
+    return replace(
+        known, low_bytes_per_s=rate, high_bytes_per_s=rate, channels=count, kind=read.kind
+    )

@@ -1,0 +1,1 @@
+"""Measures the machine that is here and writes what the planner may use in place of its priors."""
