@@ -19,6 +19,7 @@ from planner.report.accuracy_words import (
     LEFT_OUT,
     MEASURES,
     OPERATION_TITLES,
+    RESULTS,
     SAMPLES,
     WEIGHTS,
     arms_sentence,
@@ -27,6 +28,7 @@ from planner.report.accuracy_words import (
     measure,
     operation_cells,
     percent,
+    refusals_sentence,
     sample_of,
     validated,
 )
@@ -140,6 +142,13 @@ def operations(figures: Mapping[str, Any], prefix: str) -> str:
     return table(("operation", "rows", *gpus), rows())
 
 
+def refused(refusals: Mapping[str, Any]) -> str:
+    """What became of each failed run."""
+    cases = refusals["cases"].values()
+    rows = ((case["origin"], case["says"], RESULTS[case["result"]]) for case in cases)
+    return table(("failed run", "rule", "planner"), rows).replace("---:", "---")
+
+
 def counted(title: str, counts: Mapping[str, Any]) -> str:
     """Reasons with their number of rows, or names with their reason."""
     return table((title, "rows"), ((reason, str(count)) for reason, count in counts.items()))
@@ -159,6 +168,8 @@ def page(figures: Mapping[str, Any]) -> str:
         LEFT_OUT_CARDS,
         operations(figures, "left_out_"),
         f"## Look-up drafting\n\n{wrapped(arms_sentence(figures['arms']))}\n",
+        f"## Failed runs\n\n{wrapped(refusals_sentence(figures['refusals']))}\n",
+        refused(figures["refusals"]),
         "## Flagged origins\n",
         "\n".join(f"- {name}: {why}" for name, why in figures["flagged"].items()) + "\n",
         "## Not scored\n",

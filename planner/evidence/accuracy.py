@@ -20,6 +20,7 @@ from planner.evidence.ask import (
 )
 from planner.evidence.measures import RowFigures, figures, right, verdict_of
 from planner.evidence.records import EvidenceRow, Excluded, OperationRow, Outcome
+from planner.evidence.refusals import RefusalFigures, refusal_figures
 
 VALIDATED_ROWS = 10
 """Fewer rows than this show nothing about a group."""
@@ -82,6 +83,7 @@ class Accuracy:
     arms: ArmFigures
     operations: Mapping[str, Mapping[str, OperationFigures]]
     """Kind of operation -> GPU, or `all`."""
+    refusals: RefusalFigures
     excluded: tuple[Excluded, ...]
     unanswered: tuple[Unanswered, ...]
 
@@ -196,6 +198,7 @@ def accuracy() -> Accuracy:
         groups={key: _grouped(inside, outside, name) for key, name in GROUPINGS.items()},
         arms=_arms(),
         operations=_operations(load.operations()),
+        refusals=refusal_figures(),
         excluded=load.excluded(),
         unanswered=tuple(
             Unanswered(o.row.row_id, o.row.origin, str(o.blind.get("error", "no speedup")))

@@ -13,6 +13,7 @@ import numpy as np
 from planner import __version__
 from planner.evidence import load
 from planner.evidence.accuracy import Accuracy
+from planner.evidence.refusals import RefusalFigures
 
 MARGINS: Mapping[str, float] = {
     "answered": 0.005,
@@ -31,6 +32,7 @@ MARGINS: Mapping[str, float] = {
     "left_out_median": 0.02,
     "left_out_p90": 0.06,
     "worst": 0.05,
+    "missed_share": 0.0,
 }
 """By how much a figure over all rows may be worse than the committed one."""
 GROUP_FACTOR = 3.0
@@ -70,6 +72,13 @@ def _rounded(node: Any) -> Any:
     return node
 
 
+def _refused(found: RefusalFigures) -> dict[str, Any]:
+    return {
+        case.case_id: {"origin": case.origin, "says": case.says, "result": case.result}
+        for case in found.cases
+    }
+
+
 def record(found: Accuracy) -> dict[str, Any]:
     """The figures as committed: no rows, numbers rounded, the margins beside them."""
     reasons: dict[str, int] = {}
@@ -97,6 +106,7 @@ def record(found: Accuracy) -> dict[str, Any]:
             kind: {gpu: _rounded(asdict(f)) for gpu, f in by_gpu.items()}
             for kind, by_gpu in found.operations.items()
         },
+        "refusals": _rounded(asdict(found.refusals) | {"cases": _refused(found.refusals)}),
         "flagged": dict(load.flagged()),
         "excluded": dict(sorted(reasons.items(), key=lambda item: -item[1])),
         "unanswered": dict(sorted(unanswered.items(), key=lambda item: -item[1])),
@@ -119,6 +129,7 @@ def _claims(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float
         for name, group in groups.items():
             yield from _pairs(f"{by} {name}", group, GROUP_FACTOR)
     yield from _leaves("look-up arms", figures["arms"], 1.0)
+    yield from _leaves("failed runs", figures.get("refusals", {}), 1.0)
     for kind, by_gpu in figures["operations"].items():
         for gpu, found in by_gpu.items():
             yield from _leaves(f"{kind} {gpu}", found, 1.0 if gpu == "all" else GROUP_FACTOR)

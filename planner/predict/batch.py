@@ -21,6 +21,7 @@ from planner.cost.ledger import MIB, memory, room
 from planner.cost.round import Point, RoundCost, round_cost, speedup
 from planner.cost.smooth import Floats, stack, take
 from planner.cost.tiles import charges_at
+from planner.drafters.refusals import Drafting, refusals
 from planner.predict import operations
 from planner.predict.prepare import (
     Expectation,
@@ -179,6 +180,13 @@ def _too_much(asked: Scenario, d: Deployment, need: float) -> str:
     )
 
 
+def _refused(asked: Scenario, found: Setup) -> tuple[str, ...]:
+    d = found.deployment
+    if found.spec is None or d.engine_version is None:
+        return ()
+    return refusals(Drafting(d.arch, d.engine, d.engine_version, found.spec, asked.draft_len))
+
+
 def _answer(
     asked: Scenario, found: Setup, expected: Expectation, numbers: tuple[float, ...]
 ) -> Answer:
@@ -188,7 +196,8 @@ def _answer(
     spread = combined_log_sd(ratio_log_sd(at), expected.log_sd)
     seen = Outlook(1.0, 1.0, "neutral") if off else outlook(at, gain, spread, draft_s + verify_s)
     d = found.deployment
-    fits = need <= room(d)
+    refused = _refused(asked, found)
+    too_much = [] if need <= room(d) else [_too_much(asked, d, need)]
     tokens = expected.draft_share * expected.tokens_drafted + 1.0 - expected.draft_share
     return {
         "speedup": gain,
@@ -202,12 +211,12 @@ def _answer(
         "t_verify_s": verify_s,
         "baseline_tok_s": asked.batch / target_s,
         "spec_tok_s": asked.batch / target_s * gain,
-        "fits": fits,
+        "fits": not (refused or too_much),
         "num_gpus_used": d.num_gpus,
         "vram_mib": need / MIB,
         "verdict": seen.verdict,
         "sure": off or seen.low > 1.0 or seen.high < 1.0,
         "provenance": weakest([found.kind, expected.kind]),
-        "reasons": [*found.reasons, *([] if fits else [_too_much(asked, d, need)])],
+        "reasons": [*found.reasons, *refused, *too_much],
         "warnings": [*asked.warnings, *line_doubts(found, asked), *found.warnings],
     }

@@ -123,7 +123,7 @@ class ScenarioAnswer(_Line):
     spec_tok_s: float | None = None
     """Tokens per second over the batch with it."""
     fits: bool | None = None
-    """Whether it fits; timings are given either way."""
+    """Whether it fits, and the stated engine version runs it; timings are given either way."""
     num_gpus_used: int | None = None
     """GPUs counted with."""
     vram_mib: float | None = None
@@ -135,7 +135,7 @@ class ScenarioAnswer(_Line):
     provenance: Kind | None = None
     """Weakest origin among the parts."""
     reasons: list[str] | None = None
-    """Why it does not fit, or why the drafter is a usual form."""
+    """Why it does not fit or run, or why the drafter is a usual form."""
     warnings: list[str] | None = None
     """What was assumed, and keys that are not known."""
 

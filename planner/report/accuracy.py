@@ -11,6 +11,7 @@ from planner.report.accuracy_words import (
     LEFT_OUT,
     MEASURES,
     OPERATION_TITLES,
+    RESULTS,
     SAMPLES,
     WEIGHTS,
     Record,
@@ -19,6 +20,7 @@ from planner.report.accuracy_words import (
     made,
     measure,
     operation_cells,
+    refusals_sentence,
     sample_of,
     validated,
 )
@@ -54,6 +56,9 @@ def accuracy_page(record: Record, remarks: Sequence[str]) -> list[RenderableType
         _operations(record, "left_out_"),
     )
     parts += _block("Look-up drafting", Text(arms_sentence(record["arms"])))
+    parts += _block(
+        "Failed runs", Text(refusals_sentence(record["refusals"])), _refused(record["refusals"])
+    )
     parts += _block("Flagged as inconsistent, and scored all the same", _listed(record["flagged"]))
     parts += _block("Not scored", _counts(record["excluded"]))
     parts += _block("Asked and not answered", _counts(record["unanswered"]))
@@ -114,6 +119,15 @@ def _operations(record: Record, prefix: str) -> Table:
         if any(cells):
             table.add_row(title, *cells)
     return table
+
+
+def _refused(refusals: Record) -> Table:
+    return _listed(
+        {
+            f"{case['origin']}: {RESULTS[case['result']]}": case["says"]
+            for case in refusals["cases"].values()
+        }
+    )
 
 
 def _listed(reasons: Mapping[str, str]) -> Table:

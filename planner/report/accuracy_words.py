@@ -123,3 +123,23 @@ def arms_sentence(arms: Record) -> str:
         f"{percent(arms['worst'])} at worst; verdict right in {percent(arms['verdict_right'])}. "
         "The prior was set with these runs in view."
     )
+
+
+RESULTS = {
+    "rejected": "rejected",
+    "missed": "not rejected",
+    "kept": "kept clear of",
+    "open": "cannot be asked",
+}
+"""What became of a failed run."""
+
+
+def refusals_sentence(refusals: Record) -> str:
+    """The failed runs in one sentence."""
+    return (
+        f"Of {len(refusals['cases'])} published runs that ended with an error or out of memory, "
+        f"{refusals['asked']} can be put to `planner predict`, which rejects "
+        f"{refusals['rejected']} with the reason; {refusals['kept']} more are settings that the "
+        "memory ledger or a rule of the emitted files keeps clear of; the other "
+        f"{refusals['open']} state too little, or hold for versions and kernels not planned for."
+    )

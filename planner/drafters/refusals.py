@@ -1,0 +1,115 @@
+"""What an engine's version refuses to draft: rules of `data/refusals.yaml`, one predicate each."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from planner.arch.records import ModelArch
+from planner.drafters.records import DrafterSpec
+
+Version = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Drafting:
+    """What is to run."""
+
+    arch: ModelArch
+    engine: str
+    engine_version: str | None
+    """None: the newest."""
+    spec: DrafterSpec
+    draft_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One refusal."""
+
+    rule_id: str
+    engine: str
+    since: Version
+    before: Version
+    """First version without it."""
+    families: frozenset[str]
+    when: str
+    says: str
+    use: str
+    source: str
+
+
+def _short_block(at: Drafting) -> bool:
+    trained = at.spec.max_draft_len
+    return trained is not None and at.draft_len < trained
+
+
+def _recurrent(at: Drafting) -> bool:
+    return at.arch.state_bytes_per_seq > 0
+
+
+def _odd_rows_of_latent(at: Drafting) -> bool:
+    rows = 1 + at.draft_len
+    latent = any(g.attention and g.attention.kind == "mla" for g in at.arch.groups)
+    return latent and rows & (rows - 1) != 0
+
+
+WHEN: Mapping[str, Callable[[Drafting], bool]] = {
+    "shorter than the trained block": _short_block,
+    "recurrent target": _recurrent,
+    "latent attention and rows no power of two": _odd_rows_of_latent,
+}
+
+
+def version_of(text: str) -> Version:
+    """Numbers of a version or build: (0, 26, 0) of `v0.26.0rc1`, (9850,) of `b9850`."""
+    release = re.split(r"rc|\.dev|\+", text)[0]
+    return tuple(int(part) for part in re.findall(r"\d+", release))
+
+
+@lru_cache(maxsize=1)
+def rules() -> tuple[Rule, ...]:
+    """All refusals."""
+    text = files("planner.drafters").joinpath("data/refusals.yaml").read_text("utf-8")
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    listed: dict[str, Any] = yaml.load(text, loader)  # noqa: S506 - a safe loader
+    return tuple(
+        Rule(
+            rule_id=raw["id"],
+            engine=raw["engine"],
+            since=version_of(str(raw.get("since", ""))),
+            before=version_of(str(raw["before"])),
+            families=frozenset(raw["families"]),
+            when=raw["when"],
+            says=raw["says"],
+            use=raw["use"],
+            source=raw["source"],
+        )
+        for raw in listed["rules"]
+    )
+
+
+def refusals(at: Drafting) -> tuple[str, ...]:
+    """Why this engine version would not draft so, each with what to do; empty where it would."""
+    if not at.engine_version or not at.draft_len:
+        return ()
+    version = version_of(at.engine_version)
+    values = {
+        "version": at.engine_version,
+        "draft_len": at.draft_len,
+        "trained": at.spec.max_draft_len,
+        "rows": 1 + at.draft_len,
+    }
+    return tuple(
+        f"{rule.says.format(**values)}; use {rule.use.format(**values)} [{rule.source}]"
+        for rule in rules()
+        if rule.engine == at.engine
+        and at.spec.family in rule.families
+        and version
+        and rule.since <= version < rule.before
+        and WHEN[rule.when](at)
+    )
