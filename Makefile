@@ -57,5 +57,12 @@ accuracy: ## run the model over the evidence; renews the committed figures and d
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python tools/accuracy.py
 
+FUZZ_INPUTS ?= 100000
+FUZZ_SEED ?= 1
+.PHONY: fuzz
+fuzz: ## feed mutated input to every reader; renews docs/fuzz-record.* (a quarter of an hour)
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	$(BIN)/python -m tools.fuzz --seed $(FUZZ_SEED) --inputs $(FUZZ_INPUTS) --record
+
 clean: ## remove what the other targets made
 	rm -rf .venv .venv-kernels .venv-kernels-oldest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

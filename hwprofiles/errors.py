@@ -8,9 +8,22 @@ PlannerError
 A message gives the rule, the values and the next step.
 """
 
+LONGEST_MESSAGE = 2000
+"""Characters of a message that are shown; a name in a stranger's file may be a megabyte."""
+_END = 600
+"""Of those, kept of the end, where the next step stands."""
+
 
 class PlannerError(Exception):
     """Root of every expected failure; anything else that escapes is our bug."""
+
+    def __str__(self) -> str:
+        text = super().__str__()
+        if len(text) <= LONGEST_MESSAGE:
+            return text
+        left_out = len(text) - LONGEST_MESSAGE
+        start, end = text[: LONGEST_MESSAGE - _END], text[-_END:]
+        return f"{start} [{left_out} characters left out] {end}"
 
 
 class InputError(PlannerError, ValueError):

@@ -87,7 +87,7 @@ def validate(model: type[Record], data: dict[str, object], path: Path) -> Record
     except ValidationError as error:
         found = error.errors(include_url=False, include_input=False)
         lines = [
-            f"{'.'.join(map(str, item['loc'])) or '(file)'}: {item['msg']}"
+            f"{'.'.join(map(str, item['loc']))[:120] or '(file)'}: {item['msg'][:240]}"
             for item in found[:MAX_SHOWN_ERRORS]
         ]
         if len(found) > MAX_SHOWN_ERRORS:

@@ -16,7 +16,7 @@ from autotune.build.request import BuildRequest, request_of
 from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
 from planner.errors import InputError
-from planner.search.records import Plan
+from planner.search.plan_file import read_plan
 from spec_kernels.verify_attention.spec import VerifySpec
 
 if TYPE_CHECKING:
@@ -24,7 +24,8 @@ if TYPE_CHECKING:
 
     from rich.progress import Progress
 
-MAX_PLAN_BYTES = 32 * 2**20
+    from planner.search.records import Plan
+
 RANKED = {
     "static": "ranked by estimate, not timed",
     "measured": "the best estimates timed on the card",
@@ -78,7 +79,7 @@ def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan:
     if path is not None:
         if given:
             raise InputError(f"a plan file and --{given[0]} were given; give one of them")
-        return _read(path)
+        return read_plan(path)
     if len(given) < 2:
         raise InputError("give a plan.json, or --model and --gpu")
     from planner.search.recommend import recommend  # noqa: PLC0415  # a plan file needs no search
@@ -86,18 +87,6 @@ def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan:
     question = question_from(asked)
     check_question(question)
     return recommend(question)
-
-
-def _read(path: Path) -> Plan:
-    try:
-        if path.stat().st_size > MAX_PLAN_BYTES:
-            raise InputError(f"{path} is over {MAX_PLAN_BYTES >> 20} MiB; it is no plan.json")
-        return Plan.model_validate_json(path.read_bytes())
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the plan.json of --out DIR") from error
-    except ValueError as bad:
-        line = str(bad).splitlines()[0]
-        raise InputError(f"{path} is no plan of this version: {line}; plan anew") from bad
 
 
 def _text(request: BuildRequest, built: Built) -> str:

@@ -188,6 +188,8 @@ def read_manifest(folder: Path) -> BuildManifest:
     """
     path = folder / MANIFEST_FILE
     try:
+        if not path.is_file():  # a pipe or a device would be read for ever
+            raise BuildMismatch(f"{folder} holds no {MANIFEST_FILE}; build anew")
         if path.stat().st_size > MAX_MANIFEST_BYTES:
             raise BuildMismatch(f"{path} is over {MAX_MANIFEST_BYTES} bytes; it is no manifest")
         return BuildManifest.model_validate_json(path.read_bytes())

@@ -13,14 +13,17 @@ from planner.acceptance.metrics_page import (
 )
 from planner.acceptance.spec_counters import SpecCounters
 
+_NUMBER = r"\d{1,9}(?:\.\d{1,20})?"
 _VLLM_LINE = re.compile(
-    r"Mean acceptance length: ([\d.]+).*?Accepted: (\d+) tokens, Drafted: (\d+) tokens, "
+    r"Mean acceptance length: [\d.]+.{0,400}?Accepted: (\d{1,15}) tokens, "
+    r"Drafted: (\d{1,15}) tokens, "
     r"Per-position acceptance rate: ([\d., ]+)"
 )
-_SGLANG_LINE = re.compile(r"accept len: ([\d.]+),(?: accept rate: ([\d.]+))?")
+_SGLANG_LINE = re.compile(rf"accept len: ({_NUMBER}),(?: accept rate: ({_NUMBER}))?")
 _LLAMACPP_LINE = re.compile(
-    r"statistics +(\S+) *: +#calls(?:\(b,g,a\))? *= *([\d ]+), *#gen drafts *= *(\d+), "
-    r"*#acc drafts *= *\d+, *#gen tokens *= *(\d+), *#acc tokens *= *(\d+)"
+    r"statistics +(\S{1,80}) *: +#calls(?:\(b,g,a\))? *= *([\d ]{1,60}), *"
+    r"#gen drafts *= *(\d{1,15}), *#acc drafts *= *\d+, *#gen tokens *= *(\d{1,15}), *"
+    r"#acc tokens *= *(\d{1,15})"
 )
 
 
@@ -177,12 +180,12 @@ def _vllm_log(text: str, _: str) -> RoundCounts | None:
     rounds, accepted_sum = 0.0, 0.0
     sums: list[float] = []
     for match in _VLLM_LINE.finditer(text):
-        rates = [float(x) for x in match[4].replace(" ", "").strip(",").split(",") if x]
+        rates = [float(x) for x in re.findall(_NUMBER, match[3])]
         if not rates or len(rates) > MAX_POSITION:
             continue
-        here = int(match[3]) / len(rates)
+        here = int(match[2]) / len(rates)
         rounds += here
-        accepted_sum += int(match[2])
+        accepted_sum += int(match[1])
         sums += [0.0] * (len(rates) - len(sums))
         for k, rate in enumerate(rates):
             sums[k] += rate * here

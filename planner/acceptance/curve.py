@@ -159,7 +159,9 @@ def solve_first(
     Raises:
         InputError: E[L] lies outside [1, D+1].
     """
-    if draft_len < 1 or not 1.0 <= tokens_per_round <= draft_len + 1 + 1e-9:
+    if not 1 <= draft_len <= MAX_DRAFT_LEN:
+        raise InputError(f"D must be within 1..{MAX_DRAFT_LEN}: got {draft_len:.4g}")
+    if not 1.0 <= tokens_per_round <= draft_len + 1 + 1e-9:
         raise InputError(
             f"tokens per round must be within [1, D+1]: got {tokens_per_round:g} at D={draft_len}; "
             "it counts accepted draft tokens plus the one bonus token"

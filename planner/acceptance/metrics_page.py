@@ -11,7 +11,7 @@ from planner.acceptance.spec_counters import SpecCounters
 
 MAX_POSITION = 128
 """No engine drafts further."""
-_BAD_LINE = (ValueError, KeyError, IndexError)
+_BAD_LINE = (ValueError, KeyError, IndexError, OverflowError)
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,8 @@ class MetricsPage:
         sums: dict[int, float] = {}
         for sample in self.named(name):
             position = sample.labels.get(label, "")
-            if position.isdecimal() and int(position) < MAX_POSITION:
+            # The length first: a number of thousands of digits is not converted.
+            if position.isdecimal() and len(position) < 5 and int(position) < MAX_POSITION:
                 sums[int(position)] = sums.get(int(position), 0.0) + sample.value
         return tuple(sums.get(k, 0.0) for k in range(max(sums, default=-1) + 1))
 

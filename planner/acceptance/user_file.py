@@ -24,6 +24,8 @@ from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
 
 MAX_BYTES = 10_000_000
 """Largest file that is read."""
+MOST = 1e12
+"""Numbers beyond are not believed."""
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORMS = (
     "give {tokens_per_round: 2.9, draft_len: 4} or {positions: [0.8, 0.6, 0.5]} as JSON or YAML, "
@@ -97,8 +99,8 @@ def _stated(data: Mapping[str, Any], family: str, path: Path) -> AcceptanceCurve
 
 
 def _number(value: object, name: str, path: Path) -> float:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise InputError(f"{name} in {path} must be a finite number, got {value!r}")
+    if isinstance(value, bool) or not isinstance(value, int | float) or not -MOST < value < MOST:
+        raise InputError(f"{name} in {path} must be a finite number, got {str(value)[:60]!r}")
     return float(value)
 
 

@@ -106,7 +106,8 @@ def _inside(folder: Path, name: str) -> Path | None:
         real = path.resolve(strict=True)
         home = folder.resolve(strict=True)
     except (OSError, RuntimeError) as error:
-        raise InputError(f"{path} cannot be followed; check its links") from error
+        shown = ascii(name)[1:-1][:80]
+        raise InputError(f"{shown} in {folder} cannot be followed; check its links") from error
     blobs = home.parent.parent / "blobs" if home.parent.name == "snapshots" else None
     if real.parent != home and (blobs is None or real.parent != blobs):
         raise InputError(f"{path} leads out of its folder to {real}; copy the file into the folder")

@@ -4,6 +4,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from pathlib import Path
 
 from planner.arch.assemble import Layer, assemble
@@ -64,8 +65,8 @@ def tensor_bytes(headers: Sequence[GgufHeader], path: Path) -> tuple[list[int], 
     unknown: set[int] = set()
     short = False
     for header in headers:
-        ends = sorted({t.offset for t in header.tensors})
-        after = dict(zip(ends, [*ends[1:], header.file_bytes - header.data_start], strict=True))
+        starts = sorted({t.offset for t in header.tensors})
+        after = dict(pairwise([*starts, header.file_bytes - header.data_start]))
         for tensor in header.tensors:
             if tensor.type_id in table:
                 block, width = table[tensor.type_id]

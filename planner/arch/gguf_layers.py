@@ -70,7 +70,7 @@ class GgufLayers:
     def vocab_size(self) -> int:
         """Rows of the embedding table, by tensor, metadata or token list."""
         for tensor in self.tensors:
-            if tensor.name == "token_embd.weight" and len(tensor.dims) == 2:
+            if tensor.name == "token_embd.weight" and len(tensor.dims) == 2 and tensor.dims[1]:
                 return tensor.dims[1]
         stated = self.fields.optional_int("vocab_size")
         return stated or self.header.lengths.get("tokenizer.ggml.tokens", 0) or self._no_vocab()

@@ -14,10 +14,8 @@ from pathlib import Path
 
 from planner.emit.records import Emission, EmittedFile
 from planner.errors import InputError, OutsideFailure
+from planner.search.plan_file import MAX_PLAN_BYTES, PLAN_FILE
 from planner.search.records import Plan
-
-PLAN_FILE = "plan.json"
-_MAX_PLAN_BYTES = 32 * 2**20
 
 
 def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = False) -> Plan:
@@ -98,7 +96,7 @@ def _entries_to_keep(target: Path, *, force: bool) -> tuple[str, ...]:
 
 def _earlier_files(path: Path) -> frozenset[str] | None:
     """Files that an earlier plan.json names; None when it is not one of ours."""
-    if path.is_symlink() or not path.is_file() or path.stat().st_size > _MAX_PLAN_BYTES:
+    if path.is_symlink() or not path.is_file() or path.stat().st_size > MAX_PLAN_BYTES:
         return None
     try:
         record = json.loads(path.read_bytes())

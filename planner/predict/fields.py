@@ -28,10 +28,13 @@ def number(line: Line, key: str, default: float | None = None, low: float = 0.0)
     value = line.get(key)
     if value is None:
         return default
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    # An integer may be too large for a float: it is compared before it is converted.
+    known = isinstance(value, int | float) and not isinstance(value, bool)
+    if not known or not abs(value) < math.inf:
         raise InputError(f"field {key!r} must be a finite number, not {str(value)[:40]!r}")
     if not low <= value <= MAX_COUNT:
-        raise InputError(f"field {key!r} is {value:g}; it must lie in {low:g}..{MAX_COUNT:g}")
+        shown = str(value)[:20]
+        raise InputError(f"field {key!r} is {shown}; it must lie in {low:g}..{MAX_COUNT:g}")
     return float(value)
 
 

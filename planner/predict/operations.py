@@ -212,7 +212,7 @@ def prepare(line: Line) -> tuple[str, Prepared]:
     """
     kind = text(line, "op")
     if kind not in _PREPARE:
-        raise InputError(f"op {kind!r} is not one of {', '.join(OPERATIONS)}")
+        raise InputError(f"op {str(kind)[:40]!r} is not one of {', '.join(OPERATIONS)}")
     return kind, _PREPARE[kind](line)
 
 

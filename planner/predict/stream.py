@@ -48,9 +48,20 @@ def _parse(raw: bytes) -> object:
     if len(raw) > MAX_LINE_BYTES:
         return _Unreadable(f"line longer than {MAX_LINE_BYTES} bytes")
     try:
-        return json.loads(raw)
+        found = json.loads(raw)
     except (ValueError, RecursionError) as error:
         return _Unreadable(f"not JSON: {str(error)[:120]}")
+    if isinstance(found, dict) and not _can_be_echoed(found.get("id")):
+        return _Unreadable("the id holds NaN or Infinity, or is nested too deep, to be sent back")
+    return found
+
+
+def _can_be_echoed(line_id: object) -> bool:
+    try:
+        json.dumps([[line_id]], allow_nan=False)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 def predict_stream(source: BinaryIO, sink: TextIO, shelf: Shelf = EMPTY) -> None:

@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import time
 from pathlib import Path
 
 import pytest
@@ -137,3 +138,48 @@ def test_a_file_without_end_is_read_to_the_limit_only(
     monkeypatch.setattr(user_file, "MAX_BYTES", 1000)
     with pytest.raises(InputError, match="more than 1000 bytes"):
         user_file.read_acceptance(endless)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "{tokens_per_round: 2.9, draft_len: 1000000000.0}",
+        "{tokens_per_round: 2.9, draft_len: 129}",
+        f"{{tokens_per_round: {10**400}, draft_len: 4}}",
+        f"{{tokens_per_round: 2.9, draft_len: {10**400}}}",
+        f"{{tokens_per_round: {'x' * 90_000}, draft_len: 4}}",
+    ],
+)
+def test_impossible_numbers_are_refused_in_a_short_message(tmp_path: Path, text: str) -> None:
+    (tmp_path / "a.yaml").write_text(text)
+    with pytest.raises(InputError) as caught:
+        read_acceptance(tmp_path / "a.yaml")
+    assert len(str(caught.value)) < 500
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f"vllm:spec_decode_num_drafts_total {'9' * 400}\n",
+        "vllm:spec_decode_num_drafts_total 1e308\nvllm:spec_decode_num_drafts_total 1e308\n",
+        f"statistics x: #calls = {'9' * 5000}, #gen drafts = 1, #acc drafts = 1, "
+        "#gen tokens = 1, #acc tokens = 1\n",
+        f"accept len: {'9' * 400}, accept rate: 0.5\n",
+        "accept len: 1.2.3, accept rate: 0.5\n",
+        "Mean acceptance length: 2, Accepted: 9 tokens, Drafted: 9 tokens, "
+        "Per-position acceptance rate: ., ,.\n",
+    ],
+)
+def test_counts_that_no_engine_writes_are_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "m.txt").write_text(text)
+    with pytest.raises(InputError):
+        read_acceptance(tmp_path / "m.txt")
+
+
+def test_a_long_line_of_beginnings_is_read_in_linear_time(tmp_path: Path) -> None:
+    """Each beginning looked for its end over the rest of the line: minutes for 10 MB."""
+    (tmp_path / "m.log").write_text("Mean acceptance length: 2.5, " * 300_000)
+    started = time.process_time()
+    with pytest.raises(InputError, match="no acceptance"):
+        read_acceptance(tmp_path / "m.log")
+    assert time.process_time() - started < 20

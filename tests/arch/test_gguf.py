@@ -152,6 +152,25 @@ def test_claimed_mtp_without_tensors_is_none(tmp_path: Path) -> None:
     assert any("no such tensors" in w for w in arch.warnings)
 
 
+def test_a_first_part_without_tensors_is_read(tmp_path: Path) -> None:
+    """As `gguf-split --no-tensor-first-split` writes it."""
+    write(tmp_path / "m-00001-of-00002.gguf", "llama", DENSE, {})
+    write(
+        tmp_path / "m-00002-of-00002.gguf",
+        "llama",
+        {},
+        {**TABLES, **dense_block(0), **dense_block(1)},
+    )
+    assert read_gguf(tmp_path / "m-00001-of-00002.gguf").params_total == 2 * BLOCK + 2 * 1000 * 256
+
+
+def test_an_embedding_table_without_rows_is_no_vocabulary(tmp_path: Path) -> None:
+    tensors = {"token_embd.weight": ((0, 256), Q4_K), **dense_block(0), **dense_block(1)}
+    path = write(tmp_path / "m.gguf", "llama", DENSE, tensors)
+    with pytest.raises(InputError, match="no embedding table, vocab_size or token list"):
+        read_gguf(path)
+
+
 def test_parts_are_read_together(tmp_path: Path) -> None:
     write(tmp_path / "m-00001-of-00002.gguf", "llama", DENSE, {**TABLES, **dense_block(0)})
     second = write(tmp_path / "m-00002-of-00002.gguf", "llama", {}, dense_block(1))

@@ -258,3 +258,23 @@ def test_speedup_rises_with_acceptance(draft_len: int, tokens: float) -> None:
     low = _one(drafter="eagle3", draft_len=draft_len, tokens_per_round=tokens)
     high = _one(drafter="eagle3", draft_len=draft_len, tokens_per_round=tokens + 0.5)
     assert high["speedup"] > low["speedup"]
+
+
+@pytest.mark.parametrize(
+    "line_id", ["NaN", "-Infinity", "1e400", '{"a": [1e400]}', "[" * 99_999 + "]" * 99_999]
+)
+def test_an_id_that_json_cannot_hold_is_an_error_line(line_id: str) -> None:
+    sink = io.StringIO()
+    asked = f'{{"id": {line_id}, "model": "Qwen/Qwen3-8B", "gpu": "4090"}}\n{{"id": 2}}\n'
+    predict_stream(io.BytesIO(asked.encode()), sink)
+    first, second = map(json.loads, sink.getvalue().splitlines())
+    assert first["id"] is None
+    assert "the id" in first["error"] or "not JSON" in first["error"]
+    assert second["id"] == 2
+
+
+@pytest.mark.parametrize("batch", [10**400, -(10**400), 1e308, float("nan")])
+def test_numbers_beyond_all_measure_are_error_lines(batch: float) -> None:
+    (answer,) = answer_lines([{"model": "Qwen/Qwen3-8B", "gpu": "4090", "batch": batch}])
+    assert "'batch'" in answer["error"]
+    assert len(answer["error"]) < 200

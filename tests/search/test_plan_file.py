@@ -1,0 +1,62 @@
+"""plan.json read back: whole, or refused with what is wrong and what to do."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from planner.errors import InputError
+from planner.search.plan_file import read_plan
+from planner.search.records import Plan
+
+
+@pytest.fixture
+def record(helpful_plan: Plan) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(helpful_plan.model_dump_json())
+    return found
+
+
+def test_a_plan_is_itself_again(tmp_path: Path, helpful_plan: Plan) -> None:
+    (tmp_path / "plan.json").write_text(helpful_plan.model_dump_json(indent=1))
+    assert read_plan(tmp_path / "plan.json") == helpful_plan
+    assert read_plan(tmp_path) == helpful_plan
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        ({"schema_version": 0}, "schema version 0 (written by planner '0.1.0') and this planner"),
+        ({"schema_version": 2, "planner_version": "9.1"}, "schema version 2 (written by planner"),
+        ({"schema_version": None}, "no plan.json of this program"),
+        ({"verdict": "perhaps"}, "verdict: "),
+        ({"best": {}}, "best."),
+        ({"surprise": 1}, "surprise: "),
+        ({"evaluated_points": "x"}, "evaluated_points: "),
+    ],
+)
+def test_another_one_is_refused_with_the_reason(
+    tmp_path: Path, record: dict[str, Any], change: dict[str, Any], said: str
+) -> None:
+    path = tmp_path / "plan.json"
+    path.write_text(json.dumps({**record, **change}))
+    with pytest.raises(InputError) as caught:
+        read_plan(path)
+    assert said in str(caught.value)
+    assert "plan anew" in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "text", ["", "[]", "null", "{}", '{"schema_version": 1}', "\x00", "[" * 9999]
+)
+def test_what_is_no_plan_is_said(tmp_path: Path, text: str) -> None:
+    (tmp_path / "p.json").write_text(text)
+    with pytest.raises(InputError, match=r"p\.json"):
+        read_plan(tmp_path / "p.json")
+
+
+def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
+    with (tmp_path / "plan.json").open("wb") as stream:
+        stream.truncate(100 * 10**9)
+    with pytest.raises(InputError, match="larger than 32 MiB"):
+        read_plan(tmp_path / "plan.json")

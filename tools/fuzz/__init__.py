@@ -1,0 +1,1 @@
+"""Mutated input for everything that the planner reads: `python -m tools.fuzz --help`."""
