@@ -29,7 +29,7 @@ sys.path[:0] = [str(ROOT), str(ROOT / "kernels")]
 
 from spec_kernels.aot import Job, compile_job  # noqa: E402
 from spec_kernels.arch import arch_limits  # noqa: E402
-from spec_kernels.errors import KernelError  # noqa: E402
+from spec_kernels.errors import KernelError, UnsupportedShape  # noqa: E402
 from spec_kernels.verify_attention.spec import (  # noqa: E402
     HEAD_DIMS,
     VerifySpec,
@@ -40,7 +40,7 @@ from spec_kernels.verify_attention.spec import (  # noqa: E402
 CSV = ROOT / "kernels" / "spec_kernels" / "data" / "support_matrix.csv"
 PAGE = ROOT / "docs" / "kernels.md"
 MARK = "<!-- {} of the support matrix -->"
-CAPABILITIES = (80, 86, 89, 90, 100, 103, 120, 121)
+CAPABILITIES = (75, 80, 86, 89, 90, 100, 103, 120, 121)
 PLAIN = VerifySpec(128, 16)
 LATENT = VerifySpec(512, 16, rope_dim=64)
 FEATURES: dict[str, tuple[VerifySpec, ...]] = {
@@ -70,9 +70,19 @@ def jobs(capabilities: Sequence[int]) -> Iterator[tuple[str, Job]]:
     for feature, specs in FEATURES.items():
         for spec in specs:
             for capability in capabilities:
-                for tile in ladder(capability, spec):
-                    config = default_config(capability, spec, tile)
-                    yield feature, Job("attend", spec, config, capability)
+                yield from ((feature, job) for job in tiles(capability, spec))
+
+
+def tiles(capability: int, spec: VerifySpec) -> Iterator[Job]:
+    """Every tile of a ladder; none where the shape is not supported. 7.5 has no bf16."""
+    if capability < 80 and spec.dtype == "bf16":
+        spec = replace(spec, dtype="fp16")
+    try:
+        heights = ladder(capability, spec)
+    except UnsupportedShape:
+        return
+    for tile in heights:
+        yield Job("attend", spec, default_config(capability, spec, tile), capability)
 
 
 def row(asked: tuple[str, Job]) -> dict[str, Any]:
@@ -140,7 +150,8 @@ def table(rows: Sequence[dict[str, Any]], checked: dict[str, dict[str, Any]]) ->
             blocks = [one["blocks_per_sm"] for one in mine if "blocks_per_sm" in one]
             smem = max((one["smem_bytes"] for one in mine if "smem_bytes" in one), default=0)
             span = f"{min(blocks)}-{max(blocks)}, {smem // 1024} KiB" if blocks else ""
-            cells.append(span if not bad else f"{len(bad)} of {len(mine)} refused")
+            span = f"{len(bad)} of {len(mine)} refused" if bad else span
+            cells.append(span if mine else "not supported")
         lines.append(cells)
     return "\n".join("| " + " | ".join(line) + " |" for line in lines)
 

@@ -96,9 +96,12 @@ def _step_s(work: Work, config: TileConfig, resident: int) -> float:
     """Matrix and vector time of one step of all blocks of an SM together."""
     device, spec = work.device, work.spec
     scores = config.block_m * config.block_n
-    matrix = device.require_flops("bf16") / device.sm_count * MATRIX_SHARE
-    matrix *= min(1.0, resident * config.num_warps / 4)
     vector = (device.fp32_flops or device.require_flops("bf16") / 8) / 2 / device.sm_count
+    if arch_limits(work.capability).matrix_rows:
+        matrix = device.require_flops("bf16") / device.sm_count * MATRIX_SHARE
+    else:
+        matrix = 2 * vector * MATRIX_SHARE
+    matrix *= min(1.0, resident * config.num_warps / 4)
     return resident * (4 * scores * spec.padded_head_dim / matrix + scores * VECTOR_OPS / vector)
 
 

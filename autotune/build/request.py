@@ -12,7 +12,7 @@ from planner.errors import InputError, NoFeasiblePlan
 from planner.search.records import Evaluation, Plan
 from spec_kernels.arch import arch_limits
 from spec_kernels.errors import UnsupportedShape
-from spec_kernels.verify_attention.spec import HEAD_DIMS, Dtype, KvDtype, VerifySpec
+from spec_kernels.verify_attention.spec import HEAD_DIMS, Dtype, KvDtype, VerifySpec, ladder
 
 KV_DTYPES: dict[str, tuple[Dtype, KvDtype]] = {
     "bf16": ("bf16", "same"),
@@ -83,7 +83,10 @@ def request_of(plan: Plan, *, page_size: int) -> BuildRequest:
     arch = load_model(plan.inputs.model)
     try:
         capability = _capability(device)
-        layers = _layers(arch, chosen, page_size) + _drafter_layers(plan, chosen, page_size, notes)
+        notes += _without_matrix(device, capability)
+        target = _layers(arch, chosen, page_size)
+        drafter = _drafter_layers(plan, chosen, page_size, notes)
+        layers = tuple(_for_card(layer, capability) for layer in (*target, *drafter))
     except UnsupportedShape as refused:
         raise InputError(f"no kernel for {arch.name} on {device.name}: {refused}") from refused
     if plan.inputs.engine == "llama.cpp":
@@ -121,6 +124,26 @@ def _capability(device: Device) -> int:
     capability = int(major) * 10 + int(minor)
     arch_limits(capability)
     return capability
+
+
+def _without_matrix(device: Device, capability: int) -> list[str]:
+    """What a card without tensor-core code loses; n rows do n FLOP for each byte of the cache."""
+    if arch_limits(capability).matrix_rows or device.fp32_flops is None:
+        return []
+    rows = device.fp32_flops / device.dram_bytes_per_s
+    return [
+        f"for compute capability {device.compute_capability} Triton emits no tensor-core "
+        f"instructions: fp16 products run on the vector units, so that more than {rows:.0f} rows "
+        "are bound by arithmetic and the engine's own kernel is probably faster; built in fp16"
+    ]
+
+
+def _for_card(layer: LayerWork, capability: int) -> LayerWork:
+    """The layer in the arithmetic that the card has; engines too run fp16 where bf16 is missing."""
+    if not arch_limits(capability).matrix_rows:
+        layer = replace(layer, spec=replace(layer.spec, dtype="fp16"))
+    ladder(capability, layer.spec)
+    return layer
 
 
 def _layers(arch: ModelArch, chosen: Evaluation, page_size: int) -> tuple[LayerWork, ...]:

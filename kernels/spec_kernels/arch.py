@@ -28,10 +28,12 @@ class ArchLimits:
     max_blocks: int
     """Resident blocks of an SM."""
     matrix_rows: int
-    """Rows at which the wide matrix instruction starts (wgmma, tcgen05); 16 where there is none."""
+    """Rows at which the wide matrix instruction starts (wgmma, tcgen05); 16 where there is only
+    mma.sync, 0 where Triton emits no matrix instruction and products run on the vector units."""
 
 
 _LIMITS = {
+    75: ArchLimits(64 * KIB, 64 * KIB, 32, 16, 0),
     80: ArchLimits(164 * KIB, 163 * KIB, 64, 32, 16),
     86: ArchLimits(100 * KIB, 99 * KIB, 48, 16, 16),
     87: ArchLimits(164 * KIB, 163 * KIB, 48, 16, 16),
@@ -45,21 +47,20 @@ _LIMITS = {
 }
 
 SUPPORTED = tuple(_LIMITS)
-"""Compute capabilities, major * 10 + minor, that have a matrix instruction Triton uses."""
+"""Compute capabilities, major * 10 + minor, for which kernels are built."""
 
 
 def arch_limits(capability: int) -> ArchLimits:
     """Limits of a compute capability given as major * 10 + minor.
 
     Raises:
-        UnsupportedShape: unknown, or one for which Triton emits no tensor-core code.
+        UnsupportedShape: unknown, or too old.
     """
     found = _LIMITS.get(capability)
     if found is None:
         why = (
-            "Triton emits no tensor-core instructions for it, so the kernel would be slower than "
-            "the engine's own"
-            if capability in {70, 72, 75}
+            "Triton emits no tensor-core instructions for it and current ptxas no code at all"
+            if capability < 75
             else "its limits are not known here"
         )
         known = ", ".join(f"{c // 10}.{c % 10}" for c in SUPPORTED)

@@ -46,3 +46,11 @@ def test_every_group_and_draft_length_is_covered(capability: int, head_dim: int)
             rows = group * (1 + draft_len)
             if rows <= 128:
                 assert default_config(capability, spec, rows) in proven
+
+
+def test_turing_has_small_clean_tiles_and_no_matrix_instruction() -> None:
+    mine = [row for row in ROWS if int(row["capability"]) == 75]
+    assert len({row["feature"] for row in mine}) == 13, "all but the latent ones"
+    for row in mine:
+        assert (row["verdict"], row["matrix_instruction"]) == ("clean", "none")
+        assert int(row["block_m"]) <= 32

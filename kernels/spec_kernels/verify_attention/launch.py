@@ -9,7 +9,6 @@ from typing import Any, Protocol
 import torch
 import triton
 
-from spec_kernels.arch import SUPPORTED
 from spec_kernels.errors import BadTensor
 from spec_kernels.verify_attention.kernel import attend, merge
 from spec_kernels.verify_attention.spec import (
@@ -96,7 +95,7 @@ def plan_launch(
 def _device(tensor: torch.Tensor) -> tuple[int, int]:
     """Compute capability and SM count; a CPU tensor (the interpreter) stands for a small 8.0."""
     if tensor.device.type != "cuda":
-        return SUPPORTED[0], 8
+        return 80, 8
     found = torch.cuda.get_device_properties(tensor.device)
     return found.major * 10 + found.minor, found.multi_processor_count
 

@@ -133,16 +133,33 @@ def ladder(capability: int, spec: VerifySpec) -> tuple[int, ...]:
     A 128-row tile of 256 columns is clean only where the accumulator need not stay in the
     registers of mma.sync (wgmma, tcgen05): elsewhere it spills, and it passes the shared memory
     that 8.6, 8.9 and 12.x offer. A float8 cache takes a step in two forms, which costs a rung.
-    Rows beyond the last step take several tiles.
+    Without matrix instructions (7.5) the operands of a product lie in registers: 32 rows. Rows
+    beyond the last step take several tiles.
+
+    Raises:
+        UnsupportedShape: no tile of this shape is clean for the compute capability.
     """
-    wide = arch_limits(capability).matrix_rows >= 64
+    matrix_rows = arch_limits(capability).matrix_rows
     columns = spec.padded_head_dim
+    if matrix_rows == 0:
+        _check_without_matrix(capability, spec)
+        return TILES[:2]
+    wide = matrix_rows >= 64
     if spec.kv_dtype == "fp8_e4m3":
         tallest = 128 if capability >= FP8_CAPABILITY else 64
         top = 128 if columns <= tallest else 64 if columns <= 256 else 32
     else:
         top = 128 if columns <= (256 if wide else 128) else 64
     return tuple(tile for tile in TILES if tile <= top)
+
+
+def _check_without_matrix(capability: int, spec: VerifySpec) -> None:
+    if spec.padded_head_dim > 256 or spec.dtype == "bf16":
+        raise UnsupportedShape(
+            f"compute capability {capability // 10}.{capability % 10} has no bf16 arithmetic, and "
+            f"without tensor-core code tiles of more than 256 columns spill; got {spec.dtype} and "
+            f"head dim {spec.head_dim}"
+        )
 
 
 def tile_for(capability: int, spec: VerifySpec, query_rows: int) -> int:
@@ -159,6 +176,8 @@ def default_config(capability: int, spec: VerifySpec, query_rows: int) -> TileCo
     The support matrix holds the proof; the build searches for a faster one.
     """
     block_m = tile_for(capability, spec, query_rows)
+    if arch_limits(capability).matrix_rows == 0:
+        return TileConfig(block_m, block_n=16, num_warps=8, num_stages=1)
     wide = spec.padded_head_dim
     block_n = {64: 64, 128: 64, 256: 32, 512: 16}[wide]
     if spec.kv_dtype == "fp8_e4m3" or spec.tree_words > 0 or spec.page_size < 16:
