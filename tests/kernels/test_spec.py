@@ -8,6 +8,7 @@ from spec_kernels.arch import SUPPORTED, Resources, arch_limits, blocks_per_sm
 from spec_kernels.errors import UnsupportedShape
 from spec_kernels.verify_attention.spec import (
     HEAD_DIMS,
+    TileConfig,
     VerifySpec,
     choose_splits,
     default_config,
