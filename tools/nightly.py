@@ -76,17 +76,18 @@ def main(names: Sequence[str]) -> int:
         print(f"error: no nightly step {', '.join(sorted(unknown))}; there are {known}")
         return 2
     records = _records()
+    commit = _commit()
     failed = False
     for step in STEPS:
         if names and step.name not in names:
             continue
-        records[step.name] = record = _run(step)
+        records[step.name] = record = _run(step, commit)
         failed |= not record.passed
         _write(records)
     return int(failed)
 
 
-def _run(step: Step) -> Record:
+def _run(step: Step, commit: str) -> Record:
     began = time.monotonic()
     print(f"== {step.name}: {step.shows}", flush=True)
     lines: list[str] = []
@@ -102,7 +103,7 @@ def _run(step: Step) -> Record:
         passed=process.returncode == 0,
         says=_last_word(lines),
         seconds=round(time.monotonic() - began, 1),
-        commit=_commit(),
+        commit=commit,
         date=datetime.now(timezone.utc).date().isoformat(),
         python=platform.python_version(),
     )
