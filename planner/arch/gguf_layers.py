@@ -14,7 +14,7 @@ from planner.errors import InputError
 _BLOCK = re.compile(r"blk\.(\d{1,5})\.(.+)")
 _TABLES = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
 _MTP_TABLES = ("nextn.embed_tokens", "nextn.shared_head_head")
-_SWA_PERIOD = {
+SWA_PERIOD = {
     "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "exaone4": 4, "olmo2": 4,
     "smallthinker": 4, "llama4": 4,
 }  # fmt: skip
@@ -136,7 +136,7 @@ class GgufLayers:
                 raise InputError(f"{self.where}: sliding_window_pattern is shorter than the model")
             return [size if flag else None for flag in pattern[:count]]
         period = self.fields.optional_int("attention.sliding_window_pattern")
-        period = period or _SWA_PERIOD.get(self.architecture)
+        period = period or SWA_PERIOD.get(self.architecture)
         if period:
             return [size if b % period < period - 1 else None for b in range(count)]
         if self.architecture in _SWA_ALL:

@@ -13,7 +13,7 @@ _HUB_ID = re.compile(r"[A-Za-z0-9][\w.-]{0,95}/[A-Za-z0-9][\w.-]{0,95}")
 
 
 def load_model(text: str) -> ModelArch:
-    """The model that a path to a config.json, checkpoint folder or .gguf, or a name stands for.
+    """The model that a path to a config.json, folder, .gguf or its log, or a name stands for.
 
     Raises:
         InputError: no such file or name, or a file that cannot be believed.
@@ -72,6 +72,7 @@ def _read_path(path: Path) -> ModelArch:
         read_config_file,
     )
     from planner.arch.gguf_file import read_gguf  # noqa: PLC0415
+    from planner.arch.gguf_log import is_log  # noqa: PLC0415
 
     if path.is_dir():
         return read_checkpoint(path)
@@ -79,4 +80,8 @@ def _read_path(path: Path) -> ModelArch:
         return read_gguf(path)
     if path.suffix.lower() == ".safetensors":
         raise InputError(f"{path} holds tensors only; give the folder with its config.json")
+    if is_log(path):
+        from planner.arch.gguf_log_layers import read_gguf_log  # noqa: PLC0415
+
+        return read_gguf_log(path)
     return read_config_file(path)

@@ -17,7 +17,9 @@ if TYPE_CHECKING:
 def command(
     model: Annotated[
         str | None,
-        typer.Argument(metavar="MODEL", help="Catalog name, hub id, config.json, folder or .gguf."),
+        typer.Argument(
+            metavar="MODEL", help="Name, hub id, config.json, folder, .gguf, log, drafter."
+        ),
     ] = None,
     named: Annotated[
         str | None, typer.Option("--model", metavar="MODEL", help="The same, as an option.")
@@ -27,17 +29,19 @@ def command(
     ] = "bf16",
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
-    """What a model's files say about its shape."""
+    """What the files of a model or a drafter say about its shape."""
     from planner.arch.load import load_model  # noqa: PLC0415  # only this verb needs the readers
+    from planner.cli.inspect_parts import describe_part, part_page  # noqa: PLC0415
 
     chosen = model or named
     if chosen is None or (model and named):
         raise InputError("inspect takes one model: planner inspect MODEL")
-    report = describe(load_model(chosen), kv_dtype)
+    part = describe_part(chosen, kv_dtype)
+    report = describe(load_model(chosen), kv_dtype) if part is None else part
     if as_json:
         print(json.dumps(report, indent=2))
     else:
-        print("\n".join(page(report)))
+        print("\n".join(page(report) if part is None else part_page(part)))
 
 
 def describe(arch: ModelArch, kv_dtype: str) -> dict[str, Any]:
@@ -153,22 +157,22 @@ def page(report: dict[str, Any]) -> list[str]:
     """The report as lines of a terminal page of 80 columns."""
     lines = [f"{report['name']}  ({report['architecture']})"]
     for label, text in _facts(report):
-        lines += _labelled(label, text)
+        lines += labelled(label, text)
     lines.append("  layers")
     lines += [f"    {_layer_line(group)}" for group in report["groups"]]
     for label, key in (("assumed", "assumptions"), ("warning", "warnings")):
         for text in report[key]:
-            lines += _labelled(label, text)
-    lines += _labelled("source", report["source"])
-    return [_printable(line) for line in lines]
+            lines += labelled(label, text)
+    lines += labelled("source", report["source"])
+    return [printable(line) for line in lines]
 
 
-def _labelled(label: str, text: str) -> list[str]:
+def labelled(label: str, text: str) -> list[str]:
     """A label and its text, wrapped beside it."""
     return textwrap.wrap(
         text,
         79,
-        initial_indent=f"  {label:<13}",
+        initial_indent=f"  {label:<12} ",
         subsequent_indent=" " * 15,
         break_on_hyphens=False,
     ) or [f"  {label}"]
@@ -180,8 +184,8 @@ def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     per_token = report["kv_bytes_per_token"]
     kv_text = rule if per_token is None else f"{per_token:,} bytes a token"
     facts = [
-        ("parameters", f"{_billions(report['params_total'])} total, "
-                       f"{_billions(report['params_active'])} read for one token"),
+        ("parameters", f"{billions(report['params_total'])} total, "
+                       f"{billions(report['params_active'])} read for one token"),
         ("weights", f"{report['weight_bytes'] / 2**30:.1f} GiB as {report['weight_format']} "
                     f"({report['bits_per_weight']:g} bits)"),
         ("KV cache", f"{kv_text} at {report['kv_dtype']}"),
@@ -215,9 +219,11 @@ def _layer_line(group: dict[str, Any]) -> str:
     return "  ".join(parts).rstrip()
 
 
-def _billions(count: int) -> str:
+def billions(count: float) -> str:
+    """A count of parameters as people write it."""
     return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.0f} M"
 
 
-def _printable(line: str) -> str:
+def printable(line: str) -> str:
+    """The line without characters that a terminal would act on."""
     return "".join(c if c.isprintable() else "?" for c in line)

@@ -4,8 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from planner.arch.assemble import assemble
 from planner.arch.load import load_model
-from planner.arch.records import ModelArch
+from planner.arch.records import ModelArch, MtpShape
 from planner.drafters.own_config import DraftConfig, read_config
 from planner.drafters.records import DrafterSpec, Family
 from planner.drafters.shapes import (
@@ -75,6 +76,36 @@ def read_drafter(path: Path, arch: ModelArch) -> DrafterSpec:
     if form is None:
         return draft_model(load_model(str(path)), str(path), arch)
     return _FORMS[form](_own(config, path), arch)
+
+
+def inspect_drafter(path: Path) -> tuple[str, DrafterSpec] | None:
+    """Form and record of a drafter's config without its target; None for a whole language model.
+
+    The target's hidden size and vocabulary are those that the config names itself; a head that the
+    target shares is counted at 16 bits.
+
+    Raises:
+        InputError: unreadable or out of range.
+    """
+    config = read_config(path)
+    form = _form(config)
+    if form is None:
+        return None
+    own = _own(config, path)
+    vocabulary = own.shape.vocab_size or config.need("draft_vocab_size", "truncated_vocab_size")
+    target = assemble(
+        (),
+        name="its target",
+        source=str(path),
+        architecture="",
+        hidden_size=own.target_hidden,
+        vocab_size=vocabulary,
+        tied_embeddings=False,
+        mtp=MtpShape(status="none"),
+        max_position=None,
+        native_format=None,
+    )
+    return form, _FORMS[form](own, target)
 
 
 def draft_model(draft: ModelArch, where: str, arch: ModelArch) -> DrafterSpec:

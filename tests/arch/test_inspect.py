@@ -9,6 +9,7 @@ import pytest
 
 from planner.arch.catalog import load_catalog_model
 from planner.cli.inspect import command, describe, page
+from planner.cli.inspect_parts import describe_part, part_page
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
@@ -62,3 +63,27 @@ def test_a_catalog_name_costs_no_heavy_import() -> None:
     assert "gguf" not in done.stdout
     assert "numpy" not in done.stdout
     assert "huggingface_hub" not in done.stdout
+
+
+def test_a_drafter_is_described_without_its_target() -> None:
+    folder = Path(__file__).parents[1] / "data" / "drafters"
+    report = describe_part(str(folder / "kimi-k3-dspark.json"), "bf16")
+    assert report is not None
+    assert (report["form"], report["max_draft_len"], report["group_size"]) == ("dspark", 7, 4)
+    assert report["kv_bytes_per_token"] == 20480
+    assert report["query_rows"] == 28
+    assert any("65536 positions" in text for text in report["warnings"])
+    assert any("G = 4" in line for line in part_page(report))
+
+
+def test_a_part_of_a_log_shows_what_each_layer_has() -> None:
+    path = Path(__file__).parents[1] / "data" / "gguf" / "gemma4-31b-print_info.log"
+    report = describe_part(str(path), "bf16")
+    assert report is not None
+    assert any("50 x 4096, 10 x 2048" in line for line in part_page(report))
+    assert "n_head" in report["missing"]
+
+
+def test_a_model_is_no_part() -> None:
+    assert describe_part(str(CONFIGS / "Qwen--Qwen3-32B.config.json"), "bf16") is None
+    assert describe_part("Qwen/Qwen3-8B", "bf16") is None
