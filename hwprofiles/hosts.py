@@ -7,9 +7,10 @@ from hwprofiles.device import HostMemory, host_memory_of
 from hwprofiles.errors import InputError
 from hwprofiles.load import is_profile_path, load_host
 from hwprofiles.lookup import HostMatch, find_host
+from hwprofiles.platforms import Platform, platform_of
 from hwprofiles.provenance import weakest
 from hwprofiles.schema import HostProfile
-from hwprofiles.spelling import fold
+from hwprofiles.spelling import fold, split_memory
 
 NUMA_PLACEMENT = 1.8
 """A model spread over two sockets reads this much faster once its pages lie where they are read:
@@ -121,6 +122,32 @@ def _stated_memory(said: _Said, why: InputError | None) -> tuple[HostMemory, lis
     return memory, [f"host: {memory.name}{guess}, {low:g}-{high:g} of the peak rate"]
 
 
+def _series_memory(row: Platform, said: _Said) -> tuple[HostMemory, list[str]]:
+    """Memory of a processor of a known series, all channels of its sockets populated."""
+    speed = said.mt_per_s
+    if speed is None and said.generation not in (None, row.ddr):
+        speed = ASSUMED_MT_PER_S.get(said.generation or 0)
+    low, high = DESKTOP_SHARE if row.channels <= USUAL_CHANNELS else STREAM_SHARE
+    rate = speed or row.mt_per_s
+    peak = said.sockets * row.channels * rate * 1e6 * 8.0
+    memory = HostMemory(
+        id="series",
+        name=f"{row.series} DDR{said.generation or row.ddr}-{rate:.0f}",
+        low_bytes_per_s=low * peak,
+        high_bytes_per_s=high * peak,
+        channels=said.sockets * row.channels,
+        sockets=said.sockets,
+        kind="derived" if said.mt_per_s else "assumed",
+    )
+    each = " each" if said.sockets > 1 else ""
+    listed = "" if said.mt_per_s else ", the maker's fastest"
+    note = (
+        f"host: {row.series}, {row.channels} channels{each} of DDR{said.generation or row.ddr}-"
+        f"{rate:.0f}{listed}, {low:g}-{high:g} of the peak rate ({row.ref})"
+    )
+    return memory, [note, row.note] if row.note else [note]
+
+
 def _populated(memory: HostMemory, said: _Said) -> tuple[HostMemory, list[str]]:
     """The memory with the stated channels in use."""
     if said.channels is None or memory.channels is None:
@@ -213,7 +240,13 @@ def host_of(text: str, *, own_files: bool = True) -> Host:
     except InputError as error:
         match, unknown = None, error
     generic = match is None or "only the memory type" in match.note
-    if match is None or (generic and said.channels is not None):
+    series = platform_of(rest) if generic else None
+    if series is not None:
+        memory, notes = _series_memory(series, said)
+        memory, populated = _populated(memory, said)
+        notes += populated
+        bus = (series.pcie, 16)
+    elif match is None or (generic and said.channels is not None):
         memory, notes = _stated_memory(said, unknown)
         bus = said.bus
     else:
@@ -225,4 +258,6 @@ def host_of(text: str, *, own_files: bool = True) -> Host:
         bus = (int(profile.pcie.gen), profile.pcie.lanes) if profile.pcie else None
     memory, placement = _unplaced(memory, said)
     ram = said.ram_mib or (match.ram_mib_stated if match else None)
+    if ram is None and series is not None and (size := split_memory(rest)[1]) is not None:
+        ram = size * 1024.0
     return Host(memory, ram, said.bus or bus, (*notes, *placement))

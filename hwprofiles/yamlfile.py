@@ -80,6 +80,14 @@ def parse_shipped(path: Path) -> dict[str, object]:
     return data
 
 
+def parse_shipped_rows(path: Path) -> list[dict[str, object]]:
+    """List of mappings in a data file of this package."""
+    data = yaml.load(path.read_text(encoding="utf-8"), Loader=_TextLoader)  # noqa: S506
+    if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
+        raise TypeError(f"{path} is not a list of mappings")
+    return data
+
+
 def validate(model: type[Record], data: dict[str, object], path: Path) -> Record:
     """The record in `data`, or an `InputError` that names file, key and rule."""
     try:

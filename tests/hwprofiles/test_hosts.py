@@ -5,8 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hwprofiles.errors import InputError, PlannerError
-from hwprofiles.hosts import NUMA_PLACEMENT, STREAM_SHARE, host_of
+from hwprofiles.hosts import DESKTOP_SHARE, NUMA_PLACEMENT, STREAM_SHARE, host_of
 from hwprofiles.load import DATA, load_host
+from hwprofiles.platforms import load_platforms
 
 
 @pytest.mark.parametrize(
@@ -91,7 +92,9 @@ def test_system_memory(text: str, gib: int | None) -> None:
 def test_what_was_assumed_has_its_kind() -> None:
     assert host_of("8 channels DDR4-3200").memory.kind == "derived"
     assert host_of("8 channels DDR4").memory.kind == "assumed"
-    assert host_of("i9-13900K DDR5-5600").memory.kind == "assumed"
+    assert host_of("some processor DDR5-5600").memory.kind == "assumed"
+    assert host_of("i9-13900K").memory.kind == "assumed"
+    assert host_of("i9-13900K DDR5-5600").memory.kind == "derived"
 
 
 @pytest.mark.parametrize("text", ["laptop", "8 channels", "Xeon W-3345, 16 channels"])
@@ -136,3 +139,68 @@ def test_more_channels_never_read_slower(channels: int, speed: str) -> None:
     fewer = host_of(f"EPYC 7002 {speed}, {channels} of 8 channels").memory
     full = host_of(f"EPYC 7002 {speed}").memory
     assert fewer.low_bytes_per_s <= full.low_bytes_per_s
+
+
+@pytest.mark.parametrize(
+    ("text", "channels", "sockets", "mt_per_s", "pcie"),
+    [
+        ("EPYC 9355", 12, 1, 6000, 5),
+        ("dual EPYC 9355", 24, 2, 6000, 5),
+        ("EPYC 9654P 12x64GB", 12, 1, 4800, 5),
+        ("EPYC 7763", 8, 1, 3200, 4),
+        ("EPYC 7F72", 8, 1, 3200, 4),
+        ("EPYC 7601", 8, 1, 2666, 3),
+        ("EPYC 8534P", 6, 1, 4800, 5),
+        ("Ryzen 9 7950X", 2, 1, 5200, 5),
+        ("Ryzen 7 7700 64GB DDR5-6000", 2, 1, 6000, 5),
+        ("5800X3D", 2, 1, 3200, 4),
+        ("Ryzen 7 5700G", 2, 1, 3200, 3),
+        ("i9-13900K", 2, 1, 5600, 5),
+        ("i9-13900K DDR4-3200", 2, 1, 3200, 5),
+        ("i7-9800X", 4, 1, 2666, 3),
+        ("Core Ultra 9 285K", 2, 1, 6400, 5),
+        ("Threadripper 1950X", 4, 1, 2666, 3),
+        ("Threadripper PRO 9995WX", 8, 1, 6400, 5),
+        ("Xeon w9-3495X", 8, 1, 4800, 5),
+        ("Xeon W-2295", 4, 1, 2933, 3),
+        ("Xeon Gold 6248", 6, 1, 2933, 3),
+        ("2x Xeon Platinum 8592+", 16, 2, 5600, 5),
+        ("Xeon Silver 4310", 8, 1, 2667, 4),
+        ("dual Xeon E5-2690 v4", 8, 2, 2400, 3),
+    ],
+)
+def test_a_series_gives_channels_rate_and_bus(
+    text: str, channels: int, sockets: int, mt_per_s: int, pcie: int
+) -> None:
+    host = host_of(text)
+    peak = channels * mt_per_s * 8e6
+    share = DESKTOP_SHARE[1] if channels == 2 else STREAM_SHARE[1]
+    assert (host.memory.channels, host.memory.sockets) == (channels, sockets)
+    assert host.memory.high_bytes_per_s == pytest.approx(share * peak, rel=0.001)
+    assert host.bus is not None
+    assert host.bus[0] == pcie
+
+
+def test_populated_channels_count_for_a_series_too() -> None:
+    full, half = host_of("EPYC 9355").memory, host_of("EPYC 9355, 6 of 12 channels").memory
+    assert half.channels == 6
+    assert half.high_bytes_per_s < 0.7 * full.high_bytes_per_s
+
+
+def test_memory_size_is_read_beside_a_series() -> None:
+    assert host_of("EPYC 9355 768GB").ram_mib == 768 * 1024
+    assert host_of("EPYC 9355 12x64GB").ram_mib == 768 * 1024
+
+
+@pytest.mark.parametrize(("text", "says"), [("M3 Max", "Apple"), ("Xeon Max 9480", "HBM2e")])
+def test_a_series_without_a_rate_says_why(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        host_of(text)
+
+
+def test_every_series_has_a_source_and_no_profile_is_hidden() -> None:
+    """A profile of one's own processor is more than its series: it is looked for first."""
+    rows = load_platforms()
+    assert all(row.refuse or (row.ref and row.channels and row.mt_per_s) for row in rows)
+    assert len({row.series for row in rows}) == len(rows)
+    assert host_of("Xeon W-3345").memory.id == "xeon-w-3345-ddr4-3200"
