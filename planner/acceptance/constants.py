@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from math import log
 from typing import Any
 
 import yaml
@@ -12,6 +13,8 @@ from planner.acceptance.curve import AcceptanceCurve, solve_first
 
 WORKLOADS = ("code", "math", "chat", "summary", "translation", "creative", "agent", "unknown")
 """Workload classes that the prior knows."""
+_QUARTILES_APART = 1.349
+"""Quartiles of a normal distribution lie so many standard deviations apart."""
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
@@ -41,6 +44,8 @@ class PriorConstants:
 
     base: float
     decay: Mapping[str, float]
+    decay_log_sd: Mapping[str, float]
+    """Spread of log r between drafters of a family, from the quartiles."""
     family: Mapping[str, float]
     workload: Mapping[str, float]
     family_workload: Mapping[str, Mapping[str, float]]
@@ -68,6 +73,11 @@ def constants() -> PriorConstants:
     return PriorConstants(
         base=raw["base"]["value"],
         decay={k: v["value"] for k, v in raw["decay"].items() if isinstance(v, dict)},
+        decay_log_sd={
+            k: log(v["q75"] / v["q25"]) / _QUARTILES_APART
+            for k, v in raw["decay"].items()
+            if isinstance(v, dict)
+        },
         family=_numbers(raw["family"]),
         workload=_numbers(raw["workload"]),
         family_workload={
@@ -104,6 +114,23 @@ def family_decay(family: str) -> float:
     return constants().decay.get(family, 0.97)
 
 
+def decay_log_sd(family: str) -> float:
+    """Spread of log r between drafters of a family; that of EAGLE-3 where no series covers it."""
+    known = constants().decay_log_sd
+    return known.get(family, known["eagle3"])
+
+
+def solve_family_first(
+    family: str, tokens_per_round: float, draft_len: int
+) -> tuple[float, float, float]:
+    """(a_1, r, cap) of the family's curve with this E[L] at this D.
+
+    Raises:
+        InputError: E[L] lies outside [1, D+1].
+    """
+    return solve_first(family_decay(family), tokens_per_round, draft_len)
+
+
 def curve_from_tokens_per_round(
     family: str, tokens_per_round: float, draft_len: int, *, log_sd: float = 0.05
 ) -> AcceptanceCurve:
@@ -114,7 +141,7 @@ def curve_from_tokens_per_round(
     Raises:
         InputError: E[L] lies outside [1, D+1].
     """
-    first, decay, cap = solve_first(family_decay(family), tokens_per_round, draft_len)
+    first, decay, cap = solve_family_first(family, tokens_per_round, draft_len)
     return AcceptanceCurve(
         first=first,
         decay=decay,
