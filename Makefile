@@ -20,6 +20,12 @@ test-kernels: ## run the kernels' tests, in Triton's interpreter where there is 
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest -n 2 --dist loadfile tests/kernels
 
+PLAYWRIGHT ?= 1.65.2
+.PHONY: test-page
+test-page: ## open the HTML pages in headless Chromium; screenshots in build/page
+	@PYTHON="$(PYTHON)" tools/venv.sh page playwright==$(PLAYWRIGHT)
+	.venv-page/bin/python -m pytest tests/browser
+
 .PHONY: nightly nightly-kernel-matrix nightly-oldest-triton
 STEPS ?=
 nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)
@@ -65,4 +71,4 @@ fuzz: ## feed mutated input to every reader; renews docs/fuzz-record.* (a quarte
 	$(BIN)/python -m tools.fuzz --seed $(FUZZ_SEED) --inputs $(FUZZ_INPUTS) --record
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-kernels .venv-kernels-oldest build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-kernels .venv-kernels-oldest .venv-page build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -1,7 +1,8 @@
 #!/bin/sh
-# usage: tools/venv.sh core|dev|kernels|kernels-oldest [PACKAGE==VERSION...]
+# usage: tools/venv.sh core|dev|kernels|kernels-oldest|page [PACKAGE==VERSION...]
 # Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
-# .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named).
+# .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named), or
+# .venv-page (dev, report and docs).
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -9,7 +10,7 @@ python=${PYTHON:-python3}
 extra=$1
 shift
 folder=.venv
-case "$extra" in kernels*) folder=.venv-$extra ;; esac
+case "$extra" in kernels* | page) folder=.venv-$extra ;; esac
 
 stop() {
     echo "error: $*" >&2
@@ -42,6 +43,7 @@ rm -f "$stamp"
 case "$extra" in
 core) requirement=. ;;
 kernels*) requirement=".[kernels,dev]" ;;
+page) requirement=".[report,docs,dev]" ;;
 *) requirement=".[$extra]" ;;
 esac
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement" "$@"
