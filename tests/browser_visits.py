@@ -27,6 +27,7 @@ COMMANDS = {
         "recommend", "--model", "Qwen3-8B", "--gpu", "h200", "--qps", "2", "--prompt-len", "1K",
         "--output-len", "256",
     ],
+    "evidence": ["evidence"],
 }  # fmt: skip
 
 

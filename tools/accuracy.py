@@ -24,6 +24,7 @@ from planner.report.accuracy_words import (
     WEIGHTS,
     arms_sentence,
     group_cells,
+    group_title,
     made,
     measure,
     operation_cells,
@@ -32,7 +33,6 @@ from planner.report.accuracy_words import (
     sample_of,
     validated,
 )
-from planner.report.wording import family_title
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "planner" / "evidence" / "data" / "figures.json"
@@ -120,7 +120,7 @@ def group(by: str, groups: Mapping[str, Mapping[str, Any]]) -> str:
 
     def rows() -> Iterator[Sequence[str]]:
         for name, found in enough.items():
-            title = family_title(name) if by == "drafter family" else name
+            title = group_title(by, name)
             yield title, str(found["rows"]), str(found["origins"]), *group_cells(found)
 
     head = (by, "rows", "origins", "R", "speedup", "9 of 10", "80 %", "verdict", "false helps")

@@ -2,7 +2,7 @@
 # usage: tools/venv.sh core|dev|kernels|kernels-oldest|page [PACKAGE==VERSION...]
 # Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
 # .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named), or
-# .venv-page (dev, report and docs).
+# .venv-page (dev and report).
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -43,7 +43,7 @@ rm -f "$stamp"
 case "$extra" in
 core) requirement=. ;;
 kernels*) requirement=".[kernels,dev]" ;;
-page) requirement=".[report,docs,dev]" ;;
+page) requirement=".[report,dev]" ;;
 *) requirement=".[$extra]" ;;
 esac
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement" "$@"

@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import asdict
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
+from planner.errors import InputError
 from planner.evidence.accuracy import accuracy
 from planner.evidence.gate import Comparison, committed, compare, record
 
@@ -18,10 +20,21 @@ def command(
     as_json: Annotated[
         bool, typer.Option("--json", help="Print the figures and the rows left out as JSON.")
     ] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write the figures as HTML.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier FILE.")] = False,
 ) -> None:
     """Run the model over all measurements kept here and print how wrong it is."""
+    _check_html(html, force=force)
     found = accuracy()
     figures = record(found)
+    remarks = _remarks(compare(committed(), figures))
+    if html is not None:
+        from planner.report.html.evidence_page import evidence_html  # noqa: PLC0415  # an extra
+        from planner.report.html.write import write_page  # noqa: PLC0415
+
+        write_page(html, evidence_html(found, figures, remarks), force=force)
     if as_json:
         rows = {
             "excluded_rows": [asdict(item) for item in found.excluded],
@@ -32,8 +45,19 @@ def command(
     from planner.report.accuracy import accuracy_page  # noqa: PLC0415  # --json does without rich
     from planner.report.screen import screen_text  # noqa: PLC0415
 
-    remarks = _remarks(compare(committed(), figures))
     sys.stdout.write(screen_text(accuracy_page(figures, remarks)))
+
+
+def _check_html(path: Path | None, *, force: bool) -> None:
+    if path is None:
+        if force:
+            raise InputError("--force has nothing to overwrite without --html FILE; drop it")
+        return
+    from planner.report.html.render import require_renderer  # noqa: PLC0415  # an extra
+    from planner.report.html.write import refuse_to_replace  # noqa: PLC0415
+
+    require_renderer()
+    refuse_to_replace(path, force=force)
 
 
 def _remarks(comparison: Comparison) -> list[str]:

@@ -86,6 +86,8 @@ class Accuracy:
     refusals: RefusalFigures
     excluded: tuple[Excluded, ...]
     unanswered: tuple[Unanswered, ...]
+    left_out: tuple[Outcome, ...]
+    """Every row, predicted as if its origin had not been seen."""
 
 
 @lru_cache(maxsize=512)
@@ -205,4 +207,5 @@ def accuracy() -> Accuracy:
             for o in inside
             if not o.predicted
         ),
+        left_out=outside,
     )

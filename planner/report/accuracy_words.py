@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from planner.report.wording import family_title
+
 Record = Mapping[str, Any]
 """The record of `planner.evidence.gate.record`, or a part of it."""
 
@@ -84,6 +86,11 @@ def validated(groups: Mapping[str, Record]) -> tuple[dict[str, Record], str]:
         return enough, ""
     listed = ", ".join(f"{name} ({rows})" for name, rows in few.items())
     return enough, f"not validated, fewer than 10 rows: {listed}"
+
+
+def group_title(by: str, name: str) -> str:
+    """A group as people write it."""
+    return family_title(name) if by == "drafter family" else name
 
 
 def sample_of(record: Record) -> str:

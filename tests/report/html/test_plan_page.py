@@ -3,10 +3,10 @@
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from xml.etree import ElementTree
 
 import pytest
+from outline import Outline
 from sample_plans import OFF
 from sample_plans import plan as hand_set
 
@@ -19,40 +19,8 @@ from planner.search.records import Plan
 
 pytest.importorskip("jinja2", reason="extra [report]")
 
-VOID = {"meta", "link", "br", "hr", "img"}
 QUESTION = planner.Question(model="Qwen/Qwen3-8B", gpu="4090", calibration="none")
 HOSTILE = "a\"b'<script>alert(1)</script>&\u202e\x1b[2J"
-
-
-class Outline(HTMLParser):
-    """Elements with their texts; complains where an end tag does not match."""
-
-    def __init__(self, text: str) -> None:
-        super().__init__()
-        self.open: list[str] = []
-        self.ids: list[str] = []
-        self.attributes: list[tuple[str, str, str]] = []
-        self.rows: list[list[str]] = []
-        self.feed(text)
-        self.close()
-        assert not self.open
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.attributes += [(tag, name, value or "") for name, value in attrs]
-        self.ids += [value or "" for name, value in attrs if name == "id"]
-        if tag == "tr":
-            self.rows.append([])
-        if tag in ("td", "th"):
-            self.rows[-1].append("")
-        if tag not in VOID:
-            self.open.append(tag)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open.pop() == tag
-
-    def handle_data(self, data: str) -> None:
-        if {"td", "th"} & set(self.open):
-            self.rows[-1][-1] += data
 
 
 @pytest.fixture(scope="module")
