@@ -70,7 +70,7 @@ def _system_mib(proc: Path, field: str) -> float | None:
     return int(found[1]) / 1024 if found else None
 
 
-def _match(card: Reading) -> GpuMatch:
+def match_card(card: Reading) -> GpuMatch:
     """The profile that the board's name means; the memory decides between boards of one name."""
     from hwprofiles.nvml import NAME_IT  # noqa: PLC0415
 
@@ -257,7 +257,7 @@ def detect(text: str = "auto", *, nvml: Any = None, proc: Path = PROC) -> Detect
     readings = read_cards(nvml, in_wsl=in_wsl)
     _alike(readings)
     card = readings.cards[0]
-    match = _match(card)
+    match = match_card(card)
     device = load_device(match.gpu_id)
     names = f"{len(readings.cards)} x {card.name}" if len(readings.cards) > 1 else card.name
     notes = [f"found {names}", *readings.unread, *filter(None, (match.note,))]

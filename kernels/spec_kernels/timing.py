@@ -39,6 +39,33 @@ def timing_of(samples_s: Sequence[float]) -> Timing:
 
 def time_calls(calls: Sequence[Callable[[], object]]) -> Timing:
     """Time of one call on the current card, the calls taken in turn inside one CUDA graph."""
+    graph = captured(calls, CALLS)
+    samples = [_replay_s(graph) / CALLS for _ in range(WARM_UP + REPLAYS)]
+    return timing_of(samples[WARM_UP:])
+
+
+def sample_calls(
+    calls: Sequence[Callable[[], object]], budget_s: float, *, most: int = REPLAYS
+) -> list[float]:
+    """Seconds of one call in each replay of a graph, as many as the budget allows, at least 5.
+
+    Every one of the calls is in the graph unless they are long: what the next replay finds in the
+    cache is then not what it needs.
+    """
+    graph = captured(calls, 1)
+    _replay_s(graph)
+    once = _replay_s(graph)
+    count = max(1, min(max(CALLS, len(calls)), int(budget_s / 8 / max(once, 1e-9))))
+    if count > 1:
+        graph = captured(calls, count)
+        _replay_s(graph)
+        once = _replay_s(graph) / count
+    replays = max(5, min(most, int(budget_s / max(once * count, 1e-9))))
+    return [_replay_s(graph) / count for _ in range(replays)]
+
+
+def captured(calls: Sequence[Callable[[], object]], count: int) -> torch.cuda.CUDAGraph:
+    """A CUDA graph of so many calls, taken in turn."""
     stream = torch.cuda.Stream()
     with torch.cuda.stream(stream):
         for call in calls:
@@ -46,10 +73,9 @@ def time_calls(calls: Sequence[Callable[[], object]]) -> Timing:
     torch.cuda.synchronize()
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
-        for place in range(CALLS):
+        for place in range(count):
             calls[place % len(calls)]()
-    samples = [_replay_s(graph) / CALLS for _ in range(WARM_UP + REPLAYS)]
-    return timing_of(samples[WARM_UP:])
+    return graph
 
 
 def _replay_s(graph: torch.cuda.CUDAGraph) -> float:

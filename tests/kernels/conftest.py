@@ -15,6 +15,7 @@ NEED_TORCH = [
     "test_masks.py",
     "test_measured.py",
     "test_on_gpu.py",
+    "test_probes.py",
     "test_tensors.py",
     "test_tree.py",
     "test_verify_attention.py",

@@ -1,0 +1,1 @@
+"""Kernels that do one thing, to find out how fast a card does it."""
