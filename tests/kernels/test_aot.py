@@ -33,7 +33,7 @@ CASES = [
     ("attend", 90, 64, {}, "wgmma.m64"),
     ("attend", 100, 128, {}, "tcgen05"),
     ("attend", 120, 32, {"mask": "tree", "tree_words": 1, "window": True}, "mma.m16n8"),
-    ("merge", 121, 1, {"sinks": True}, "none"),
+    ("merge", 120, 1, {"sinks": True}, "none"),
 ]
 
 
