@@ -93,7 +93,7 @@ class Kernel(_Record):
     shape: Shape
     tile: Tile
     parameters: tuple[str, ...]
-    """PTX types of the entry point's parameters, in order; Triton's scratch pointers (two; one in 3.4) at the end."""
+    """PTX types of the entry point's parameters, in order; Triton's scratch pointers at the end."""
     usage: Usage
     query_rows: int
     """Rows of one KV head that this tile was ranked for; 0 for merge."""
