@@ -26,7 +26,7 @@ test-page: ## open the HTML pages in headless Chromium; screenshots in build/pag
 	@PYTHON="$(PYTHON)" tools/venv.sh page playwright==$(PLAYWRIGHT)
 	.venv-page/bin/python -m pytest tests/browser
 
-.PHONY: nightly nightly-kernel-matrix nightly-oldest-triton
+.PHONY: nightly nightly-kernel-matrix nightly-oldest-triton nightly-study-kills
 STEPS ?=
 nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)
 	@"$(PYTHON)" tools/nightly.py $(STEPS)
@@ -39,6 +39,10 @@ nightly-oldest-triton:
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels-oldest torch==$(TORCH) triton==3.4.0 numpy==2.2.6
 	OMP_NUM_THREADS=1 .venv-kernels-oldest/bin/python -m pytest -n 2 --dist loadfile tests/kernels \
 		-W "ignore:Conversion of an array with ndim:DeprecationWarning"
+
+nightly-study-kills:
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/autotune/tune/test_study.py
 
 check: ## lint, format, types, layers
 	@PYTHON="$(PYTHON)" tools/venv.sh dev

@@ -65,6 +65,11 @@ STEPS = (
         "the kernels' tests pass under the oldest supported Triton",
         "nightly-oldest-triton",
     ),
+    Step(
+        "study-kills",
+        "a study loses no finished trial when it is killed, at 20 moments",
+        "nightly-study-kills",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import get_args
 
 from autotune.engines.records import EngineIdentity, EngineName
-from autotune.tune.arms import chosen_arms
+from autotune.tune.arms import arms_of_plan, chosen_arms
 from autotune.tune.judge import Evidence
 from autotune.tune.learn import Learnt, learn, predicted_speedups
 from autotune.tune.outcome import Circumstances, tune_result
@@ -20,6 +20,7 @@ from autotune.tune.schedule import Effort, schedule
 from autotune.tune.session import Measured, Progress, Run, Told, run_blocks
 from autotune.tune.stage import Connect, EndpointStage, LaunchStage, Stage, Starter
 from autotune.tune.state import SampleFile, header_of
+from autotune.tune.trial import StudyWanted, finalists
 from hwprofiles.calibration import replace_file
 from planner.errors import InputError, OutsideFailure
 from planner.search.records import Plan
@@ -41,6 +42,8 @@ class Wanted:
     progress: Progress = lambda *_: None
     arms: tuple[str, ...] | None = None
     starter: Starter = field(default_factory=Starter)
+    study: StudyWanted | None = None
+    """Settings beyond the plan's arms, searched first."""
 
 
 def read_plan(folder: Path) -> tuple[Plan, Path]:
@@ -73,6 +76,11 @@ def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:
         raise InputError("the plan has no launch; write it with `planner recommend ... --out DIR`")
     arms = chosen_arms(plan, wanted.arms)
     stage = LaunchStage(plan.launch, folder, wanted.out, wanted.starter, wanted.connect)
+    said = None
+    if wanted.study is not None:
+        every = tuple(arms_of_plan(plan).values()) if wanted.arms is None else arms
+        what = (wanted.prompts.prompts, wanted.effort)
+        arms, said = finalists(wanted.study, stage, every, what)
     predicted = predicted_speedups(plan, {arm.name: arm.draft_len for arm in arms})
     measured, reused = _measured(arms, stage, wanted)
     identity = measured.identity or _known_identity(plan)
@@ -89,7 +97,7 @@ def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:
             likelihoods=measured.likelihoods,
             predicted=predicted,
         ),
-    )
+    ).model_copy(update={"study": said})
     result = learn(result, Learnt(plan, wanted.out, card_present(plan)))
     _save(result, wanted.out)
     return result

@@ -88,7 +88,7 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
             finished = _turn(run, stage, (by_name[name], block, cell), measured)
             measured.cells.append(finished)
             file.add(finished)
-            _require_plain_baseline(finished)
+            require_plain_baseline(finished)
         known = [cell for cell in measured.cells if cell.block <= block.number]
         measured.standing = standing(run.race, known, state)
     return measured
@@ -131,7 +131,7 @@ def _turn(run: Run, stage: Stage, what: tuple[Arm, Block, Cell], measured: Measu
     return found
 
 
-def _require_plain_baseline(cell: Cell) -> None:
+def require_plain_baseline(cell: Cell) -> None:
     """A baseline that speculates makes every ratio meaningless: stop at once."""
     if cell.arm != OFF:
         return

@@ -53,6 +53,8 @@ def _circumstances(result: TuneResult) -> Iterator[str]:
         f"ended: {result.stopped}.",
         "  ",
     )
+    if result.study:
+        yield from _wrapped(f"Study: {result.study}; its best raced anew.", "  ")
 
 
 def _table(arms: Sequence[ArmResult]) -> Iterator[str]:

@@ -1,0 +1,124 @@
+"""Where a study is kept: a journal file, or a database, that several processes share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from planner.errors import InputError, OutsideFailure
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+    import optuna
+
+_TAIL = 4096
+
+
+class JournalLock:
+    """A lock on the journal that the system takes back from a process that is killed.
+
+    Optuna's own locks are files: after a kill they stay for half a minute. And a writer that was
+    killed within a line leaves one without an end, behind which every later line is lost; whoever
+    gets the lock next knows that nobody is writing, and cuts it off.
+    """
+
+    def __init__(self, journal: Path) -> None:
+        self._journal = journal
+        self._handle: int | None = None
+
+    def acquire(self) -> bool:
+        """Wait for the lock, then mend the journal's end."""
+        fcntl = _fcntl()
+        handle = os.open(f"{self._journal}.lock", os.O_RDWR | os.O_CREAT, 0o600)
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX)
+        except BaseException:
+            os.close(handle)
+            raise
+        self._handle = handle
+        self._cut_torn_line()
+        return True
+
+    def release(self) -> None:
+        """Let the next process write."""
+        handle, self._handle = self._handle, None
+        if handle is not None:
+            os.close(handle)
+
+    def _cut_torn_line(self) -> None:
+        with self._journal.open("r+b") as stream:
+            size = stream.seek(0, os.SEEK_END)
+            end = size
+            while end > 0:
+                start = max(0, end - _TAIL)
+                stream.seek(start)
+                newline = stream.read(end - start).rfind(b"\n")
+                end = start + newline + 1 if newline >= 0 else start
+                if newline >= 0:
+                    break
+            if end < size:
+                stream.truncate(end)
+
+
+def _fcntl() -> ModuleType:
+    try:
+        import fcntl  # noqa: PLC0415 - not on Windows
+    except ImportError as missing:
+        raise InputError(
+            "a journal file needs file locks of Linux or macOS; give a database as --study, "
+            "e.g. sqlite:///study.db"
+        ) from missing
+    return fcntl
+
+
+def open_study(where: str, name: str, seed: int) -> optuna.Study:
+    """The study of that name, made where it is missing.
+
+    Args:
+        where: path of a journal file, or a database address with `://`.
+        name: studies of other names in the same place are left alone.
+        seed: of the sampler.
+
+    Raises:
+        InputError: the extra is not installed, or the place is no study.
+        OutsideFailure: the disk or the database failed.
+    """
+    try:
+        import optuna  # noqa: PLC0415 - 0.7 s, for studies alone
+    except ImportError as missing:
+        raise InputError("--study needs optuna; pip install 'specplanner[live]'") from missing
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    try:
+        study = optuna.create_study(
+            storage=_storage(optuna, where),
+            study_name=name,
+            direction="maximize",
+            load_if_exists=True,
+        )
+    except OSError as error:
+        raise OutsideFailure(
+            f"the study {where} cannot be opened: {error.strerror or error}; give another --study"
+        ) from error
+    except (ValueError, KeyError, TypeError, optuna.exceptions.OptunaError) as error:
+        raise InputError(
+            f"{where} is no study: {str(error)[:200]}; give another --study"
+        ) from error
+    # Processes that share a study must not repeat each other's first guesses.
+    seed += len(study.get_trials(deepcopy=False))
+    study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8, constant_liar=True)
+    return study
+
+
+def _storage(optuna: Any, where: str) -> Any:
+    if "://" in where:
+        return optuna.storages.RDBStorage(where)
+    path = Path(where)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    journal = optuna.storages.journal
+    path.touch()
+    lock = JournalLock(path)
+    lock.acquire()
+    lock.release()
+    return optuna.storages.JournalStorage(journal.JournalFileBackend(where, lock_obj=lock))
