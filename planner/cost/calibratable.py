@@ -63,6 +63,14 @@ def bounds_of(path: Path) -> Bounds | None:
     return None
 
 
+def path_of(name: str) -> Path:
+    """Path of a dotted name; an engine's own name may hold a dot (llama.cpp)."""
+    if name.startswith("engines."):
+        engine, _, constant = name.removeprefix("engines.").rpartition(".")
+        return ("engines", engine, constant)
+    return tuple(name.split("."))
+
+
 def _unknown(file: CalibrationFile, name: str) -> InputError:
     known = [".".join(pattern) for pattern in BOUNDS]
     near = get_close_matches(name[:80], known, n=3, cutoff=0.4) or known[:3]
@@ -81,7 +89,7 @@ def checked_constants(file: CalibrationFile) -> dict[Path, Constant]:
     record, found = file.record, {}
     engine = record.engine.partition("==")[0] if record.engine else None
     for name, sourced in record.constants.items():
-        path = tuple(name.split("."))
+        path = path_of(name)
         bounds = bounds_of(path)
         if bounds is None:
             raise _unknown(file, name)
