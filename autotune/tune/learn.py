@@ -18,7 +18,7 @@ from planner.search.records import Plan
 
 CALIBRATION_FILE = "calibration.yaml"
 ACCEPTANCE_FILE = "acceptance.json"
-_PRIOR_WEIGHT = 0.02
+_PRIOR_WEIGHT = 0.01
 """Weight of a constant's present value beside one measured time: it decides only what no arm
 tells apart."""
 
@@ -103,8 +103,9 @@ def fit_constants(model: Response, step_s: float, arms: Sequence[ArmResult]) -> 
         scale = 1.0 / have_s
         rows.append([_at(model.per_us[name], at) * scale for name in names])
         wanted.append((have_s - _at(model.rest, at)) * scale)
+    count = len(rows)
     for index, name in enumerate(names):
-        effect = max(_at(model.per_us[name], None), *model.per_us[name].round_s) / step_s
+        effect = max(row[index] for row in rows[:count])
         rows.append([effect * _PRIOR_WEIGHT if k == index else 0.0 for k in range(len(names))])
         wanted.append(effect * _PRIOR_WEIGHT * model.shipped[name])
     found, _ = nnls(np.array(rows), np.array(wanted))

@@ -7,16 +7,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from planner.cost.constants import Constant, given, is_constant, replaced, value
 from planner.cost.constants import Path as ConstantPath
-from planner.cost.constants import replaced, value
 from planner.search.evaluate import GridResult
 from planner.search.question import Question
 from planner.search.records import Plan
 from planner.search.situation import Situation, situation
 from planner.search.sweep import search
 
-HOST_CONSTANTS = ("layer_us", "round_us", "pass_us", "node_us")
-"""Costs of the engine itself: of a layer, a drafted round, a drafter pass, a drafted row."""
+HOST_CONSTANTS = ("layer_us", "round_us", "pass_us", "row_us")
+"""Costs of the engine itself: of a layer, a drafted round, a drafter pass, and of each drafted row
+beyond what the model of the card gives (shipped: nothing)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,18 +118,32 @@ def response(question: Question, drafter_id: str) -> Response | None:
     """
     found = situation(question)
     engine = found.placement.deployment.engine
-    shipped = {name: value("engines", engine, name) for name in HOST_CONSTANTS}
-    zero = {_path(engine, name): 0.0 for name in HOST_CONSTANTS}
+    with replaced(found.calibrated.constants):
+        shipped = {name: _present(engine, name) for name in HOST_CONSTANTS}
+    zero = {_path(engine, name): _NOTHING for name in HOST_CONSTANTS}
     rest = _with(found, drafter_id, zero)
     if rest is None:
         return None
     per_us = {}
     for name in HOST_CONSTANTS:
         step = 1000.0
-        moved = _with(found, drafter_id, {**zero, _path(engine, name): step})
+        moved = _with(found, drafter_id, {**zero, _path(engine, name): _measured(step)})
         if moved is not None:
             per_us[name] = _difference(moved, rest, step)
     return Response(rest, per_us, shipped)
+
+
+def _present(engine: str, name: str) -> float:
+    """The constant in force: measured or shipped, 0 where there is none."""
+    path = _path(engine, name)
+    return value(*path) if is_constant(path) or given(*path) else 0.0
+
+
+def _measured(microseconds: float) -> Constant:
+    return Constant(microseconds, "measured", "planner tune")
+
+
+_NOTHING = _measured(0.0)
 
 
 def _path(engine: str, name: str) -> ConstantPath:
@@ -136,7 +151,7 @@ def _path(engine: str, name: str) -> ConstantPath:
 
 
 def _with(
-    found: Situation, drafter_id: str, constants: Mapping[ConstantPath, float]
+    found: Situation, drafter_id: str, constants: Mapping[ConstantPath, Constant]
 ) -> Modelled | None:
     kept = {k: v for k, v in found.calibrated.constants.items() if k not in constants}
     bare = replace(found, calibrated=replace(found.calibrated, constants=kept))

@@ -41,6 +41,7 @@ BOUNDS: Mapping[Path, Bounds] = {
     ("smooth_power",): Bounds(1.0, 20.0, "the corner lies between a sum and a sharp maximum"),
     ("power_cap_exponent",): Bounds(0.0, 3.0, "power rises at most with the cube of the rate"),
     **{("engines", "*", name): Bounds(-1e-9, 1e6, _TIME) for name in _HOST_COSTS},
+    ("engines", "*", "row_us"): Bounds(-1e-9, 1e6, _TIME, shipped=False),
     ("host", "read_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
     ("host", "populated_channels"): Bounds(0.5, 128.0, "hosts have 1 to 128", shipped=False),
     ("link", "copy_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),

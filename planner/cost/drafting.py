@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from planner.cost.constants import value
+from planner.cost.constants import given, value
 from planner.cost.deployment import (
     NO_WINDOW,
     Deployment,
@@ -89,9 +89,10 @@ def round_coefficients(
     step: StepCoefficients | None = None,
 ) -> RoundCoefficients:
     """Everything a round of this deployment with this drafter needs; `step` where it is known."""
+    row = given("engines", d.engine, "row_us")
     return RoundCoefficients(
         step=step or step_coefficients(d),
         draft=draft_coefficients(d, spec, work),
         round_s=value("engines", d.engine, "round_us") * 1e-6,
-        row_s=0.0,
+        row_s=row.value * 1e-6 if row else 0.0,
     )

@@ -40,7 +40,7 @@ class RoundCoefficients:
     round_s: Num
     """Fixed cost of a drafted round: sampling, rejection, scheduling."""
     row_s: Num
-    """Cost of each further tree node of a sequence."""
+    """What each drafted row of each sequence costs beyond the model, where that was measured."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +69,8 @@ def round_cost(c: RoundCoefficients, at: Point, one: TileCharges, many: TileChar
 def with_draft(c: RoundCoefficients, at: Point, target: StepTime, verify: StepTime) -> RoundCost:
     """The round around two target passes that are already known."""
     drafts = np.asarray(at.draft_len, float) > 0
-    extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * (np.asarray(at.rows) - 1.0), 0.0)
+    rows = np.asarray(at.batch, float) * (np.asarray(at.rows) - 1.0)
+    extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * rows, 0.0)
     drafted = draft_time(c.draft, at.batch, at.draft_len, at.context, at.branches)
     return RoundCost(target, verify, drafted, verify.total + extra, target.total)
 
