@@ -1,4 +1,4 @@
-"""`planner schema plan|predict`: JSON Schema of what goes in and comes out, field by field."""
+"""`planner schema plan|predict|design`: JSON Schema of what goes in and comes out."""
 
 from __future__ import annotations
 
@@ -22,12 +22,13 @@ class Document(str, Enum):
 
     PLAN = "plan"
     PREDICT = "predict"
+    DESIGN = "design"
 
 
 def command(
-    document: Annotated[Document, typer.Argument(help="plan: plan.json; predict: its lines.")],
+    document: Annotated[Document, typer.Argument(help="plan.json, lines of predict, or design.")],
 ) -> None:
-    """JSON Schema of plan.json, or of the lines of `planner predict`."""
+    """JSON Schema of plan.json, of the lines of predict, or of what `design --json` prints."""
     print(json.dumps(_SCHEMAS[document](), indent=1))
 
 
@@ -41,7 +42,14 @@ def _predict() -> dict[str, Any]:
     return schema
 
 
+def _design() -> dict[str, Any]:
+    module = import_module("planner.design.records")
+    schema: dict[str, Any] = module.DesignResult.model_json_schema()
+    return {"$schema": "https://json-schema.org/draft/2020-12/schema", **schema}
+
+
 _SCHEMAS: dict[Document, Callable[[], dict[str, Any]]] = {
     Document.PLAN: _plan,
     Document.PREDICT: _predict,
+    Document.DESIGN: _design,
 }

@@ -30,12 +30,13 @@ VERBS = {
     "recommend": Verb(
         "planner.cli.recommend", "Does speculation pay here, with which drafter and draft length."
     ),
+    "design": Verb("planner.cli.design", "Which architecture, heads and drafter to pretrain."),
     "predict": Verb("planner.cli.predict", "Price scenarios: JSON Lines in, JSON Lines out."),
     "explain": Verb("planner.cli.explain", "Every term of one prediction, with its source."),
     "evidence": Verb(
         "planner.cli.evidence", "How wrong the predictions are, on published measurements."
     ),
-    "schema": Verb("planner.cli.schema", "JSON Schema of plan.json, or of the lines of predict."),
+    "schema": Verb("planner.cli.schema", "JSON Schema of plan.json, predict's lines or a design."),
     "inspect": Verb("planner.cli.inspect", "What a model's files say about its shape."),
     "gpus": Verb("planner.cli.gpus", "The hardware profiles, and what is known of each."),
     "drafters": Verb(

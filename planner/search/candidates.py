@@ -79,11 +79,11 @@ def drafters(question: Question, arch: ModelArch, engine: str) -> DrafterChoice:
     if families == ():
         return DrafterChoice((), {})
     found = drafters_for(arch, families=families, drafter_path=question.drafter_path, engine=engine)
-    specs = tuple(_as_served(spec, engine) for spec in found.specs)
+    specs = tuple(as_served(spec, engine) for spec in found.specs)
     return _without(DrafterChoice(specs, found.not_applicable), dict(question.set_aside))
 
 
-def _as_served(spec: DrafterSpec, engine: str) -> DrafterSpec:
+def as_served(spec: DrafterSpec, engine: str) -> DrafterSpec:
     """SGLang and TensorRT-LLM run each of several MTP modules once; the others repeat them."""
     if spec.family != "mtp" or spec.draft_len_step <= 1 or engine not in ("sglang", "trtllm"):
         return spec

@@ -33,6 +33,9 @@ class Grid:
     batches: tuple[int, ...]
     contexts: tuple[int, ...]
     draft_lens: tuple[int, ...] = tuple(range(MAX_DRAFT_LEN + 1))
+    running: Floats | None = None
+    """Sequences that really run where fewer than `batches` fit, by architecture of a column:
+    broadcasts to (architectures, batches, contexts, draft lengths)."""
 
     @property
     def points(self) -> int:
@@ -41,9 +44,9 @@ class Grid:
 
     def axes(self) -> tuple[Floats, Floats, Floats]:
         """(batch, context, D) of shapes (B, 1, 1), (1, C, 1) and (D,)."""
-        batch = np.array(self.batches, float)[:, None, None]
+        offered = np.array(self.batches, float)[:, None, None]
         return (
-            batch,
+            offered if self.running is None else self.running,
             np.array(self.contexts, float)[None, :, None],
             np.array(self.draft_lens, float),
         )
