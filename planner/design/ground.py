@@ -18,10 +18,15 @@ from planner.design.variants import Variant, usual_variants
 from planner.drafters.records import FAMILIES
 from planner.errors import InputError
 from planner.search.candidates import Acceptance
-from planner.search.inputs import DEFAULT_VERSIONS
 from planner.search.machine import machine_of
 from planner.search.question import Question
-from planner.search.setup import TENSOR_PARALLEL, Target, default_engine, engine_of
+from planner.search.setup import (
+    DEFAULT_VERSIONS,
+    TENSOR_PARALLEL,
+    Target,
+    default_engine,
+    engine_of,
+)
 from planner.workload.parse import parse_workload
 
 TOKENS_PER_PARAM = 20.0
