@@ -170,6 +170,17 @@ def _card(nvml: Any, index: int) -> Reading | str:
     )
 
 
+def driver_version(nvml: Any = None) -> str | None:
+    """Version of the NVIDIA driver; None where there is none or it does not say."""
+    try:
+        nvml = nvml or _binding()
+        with _started(nvml, in_wsl=False):
+            told = _ask(nvml, "nvmlSystemGetDriverVersion")
+    except InputError:
+        return None
+    return told.decode(errors="replace") if isinstance(told, bytes) else told
+
+
 def read_cards(nvml: Any = None, *, in_wsl: bool = False) -> Readings:
     """Every card that the driver describes; `nvml` is the module that binds it.
 

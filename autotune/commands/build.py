@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,15 +14,12 @@ from autotune.build.measured import CudaStopwatch, card_is_here
 from autotune.build.request import BuildRequest, request_of
 from planner.cli.contradictions import check_question
 from planner.cli.options import question_from, with_question_options
+from planner.cli.progress import ProgressBar
 from planner.errors import InputError
 from planner.search.plan_file import read_plan
 from spec_kernels.verify_attention.spec import VerifySpec
 
 if TYPE_CHECKING:
-    from types import TracebackType
-
-    from rich.progress import Progress
-
     from planner.search.records import Plan
 
 RANKED = {
@@ -63,7 +59,7 @@ def _run(
         out = plan.parent / KERNEL_FOLDER
     stopwatch = CudaStopwatch() if card_is_here(request) else None
     wanted = Wanted(out, jobs or os.cpu_count() or 1, trials, force, stopwatch)
-    with _Bar() as bar:
+    with ProgressBar() as bar:
         built = build(request, wanted, bar.show)
     if as_json:
         print(built.manifest.model_dump_json(indent=1))
@@ -118,34 +114,3 @@ def _text(request: BuildRequest, built: Built) -> str:
         f"  {'from the cache' if built.from_cache else 'built'}: {built.folder}",
     ]
     return "\n".join(lines)
-
-
-class _Bar:
-    """A progress bar on a terminal; silent elsewhere. rich is imported when first needed."""
-
-    def __init__(self) -> None:
-        self._progress: Progress | None = None
-        self._tasks: dict[str, int] = {}
-
-    def __enter__(self) -> _Bar:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
-    ) -> None:
-        if self._progress is not None:
-            self._progress.stop()
-
-    def show(self, title: str, done: int, total: int) -> None:
-        """Move the bar of that title."""
-        from rich.console import Console  # noqa: PLC0415
-        from rich.progress import Progress  # noqa: PLC0415
-
-        if self._progress is None:
-            self._progress = Progress(console=Console(file=sys.stderr), transient=True)
-            self._progress.start()
-        if title not in self._tasks:
-            self._tasks[title] = self._progress.add_task(title, total=total)
-        self._progress.update(
-            self._progress.task_ids[self._tasks[title]], completed=done, total=total
-        )

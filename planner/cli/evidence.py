@@ -10,6 +10,7 @@ from typing import Annotated
 
 import typer
 
+from planner.cli.progress import working
 from planner.errors import InputError
 from planner.evidence.accuracy import accuracy
 from planner.evidence.gate import Comparison, committed, compare, record
@@ -27,7 +28,8 @@ def command(
 ) -> None:
     """Run the model over all measurements kept here and print how wrong it is."""
     _check_html(html, force=force)
-    found = accuracy()
+    with working("running the model over the measurements"):
+        found = accuracy()
     figures = record(found)
     remarks = _remarks(compare(committed(), figures))
     if html is not None:

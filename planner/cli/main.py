@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Annotated, TextIO
 import typer
 
 from planner import __version__
+from planner.cli.completion import typed_words
+from planner.cli.progress import QUIET
 from planner.cli.verbs import (
     VERBS,
     attach_listing,
@@ -27,6 +29,9 @@ from planner.report.plain import plain
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from types import TracebackType
+
+COMMON = ("-v", "--verbose", "-q", "--quiet")
+"""Options that may stand before and behind the verb."""
 
 EXIT_OUR_BUG = 1
 EXIT_INPUT = 2
@@ -57,9 +62,10 @@ Exit codes:
 
 def main() -> None:
     """Console entry point."""
-    arguments = sys.argv[1:]
-    before_verb = takewhile(lambda word: word.startswith("-"), arguments)
+    arguments = _everywhere(sys.argv[1:])
+    before_verb = list(takewhile(lambda word: word.startswith("-"), arguments))
     verbose = any(word in {"-v", "--verbose"} for word in before_verb)
+    QUIET.set(any(word in {"-q", "--quiet"} for word in before_verb))
     sys.excepthook = _report_bug_verbosely if verbose else _report_bug
     _open_closed_streams()
     for stream in (sys.stdout, sys.stderr):
@@ -78,9 +84,18 @@ def main() -> None:
     sys.exit(code)
 
 
+def _everywhere(arguments: Sequence[str]) -> list[str]:
+    """The words with -v and -q in front of the verb, wherever they were typed."""
+    end = arguments.index("--") if "--" in arguments else len(arguments)
+    typed, rest = list(arguments[:end]), list(arguments[end:])
+    common = [word for word in typed if word in COMMON]
+    return [*common, *(word for word in typed if word not in COMMON), *rest]
+
+
 def run(arguments: Sequence[str]) -> int:
     """Run one command line and return its exit code; expected failures are raised."""
-    word = next((word for word in arguments if not word.startswith("-")), None)
+    words = typed_words() or arguments
+    word = next((word for word in words if not word.startswith("-")), None)
     code: object = 0
     try:
         typer.main.get_command(_app_for(word))(args=list(arguments), prog_name="planner")
@@ -95,7 +110,8 @@ def run(arguments: Sequence[str]) -> int:
 def _app_for(word: str | None) -> typer.Typer:
     """An application that knows the typed verb; all of them by name when none was recognised."""
     app = typer.Typer(
-        add_completion=False,
+        # A verb does without the two options that install it.
+        add_completion=word not in VERBS or "_PLANNER_COMPLETE" in os.environ,
         no_args_is_help=True,
         rich_markup_mode=None,
         epilog=EPILOG,
@@ -159,6 +175,7 @@ def _planner(
     verbose: Annotated[
         bool, typer.Option("--verbose", "-v", help="Show the traceback of a failure.")
     ] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Show no progress bar.")] = False,
 ) -> None:
     """Plan speculative decoding: whether it pays on your card, with which drafter and length."""
 

@@ -9,6 +9,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from planner.cli.completion import COMPLETIONS
 from planner.errors import InputError
 from planner.search.question import Question
 
@@ -110,6 +111,7 @@ def _parameter(name: str, asked: Asked, several: bool) -> inspect.Parameter:
         f"--{name.replace('_', '-')}",
         help=f"{asked.help} May be repeated." if several else asked.help,
         metavar=asked.metavar,
+        autocompletion=COMPLETIONS.get(name),
     )
     return inspect.Parameter(
         name,

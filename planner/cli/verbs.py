@@ -13,6 +13,10 @@ from planner.errors import InputError
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+EXIT_CODES = (
+    "Exit codes: 0 answered, 1 a bug, 2 wrong input or a missing fact, 3 nothing feasible, "
+    "4 something outside failed, 130 interrupted."
+)
 PLUGIN_GROUP = "planner.commands"
 """Entry-point group through which other packages add verbs."""
 
@@ -42,6 +46,7 @@ VERBS = {
     "drafters": Verb(
         "planner.cli.drafters", "The drafter families: what each costs, when, when not."
     ),
+    "doctor": Verb("planner.cli.doctor", "What is installed here, and what is missing for what."),
 }
 
 
@@ -78,7 +83,7 @@ def attach(parent: typer.Typer, name: str, target: Callable[..., None] | typer.T
     if isinstance(target, typer.Typer):
         parent.add_typer(target, name=name)
     else:
-        parent.command(name)(target)
+        parent.command(name, epilog=EXIT_CODES)(target)
 
 
 def attach_verb(parent: typer.Typer, name: str) -> None:

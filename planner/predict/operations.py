@@ -4,6 +4,7 @@ Lines of one kind are evaluated together: each becomes a record, the records are
 vectorised call answers all of them.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from functools import lru_cache
 from typing import Any
@@ -41,6 +42,9 @@ from planner.tile.ladder import charge
 from planner.tile.lookup import AttentionQuery, find_path, keeps_split_kv
 
 Prepared = tuple[Any, ...]
+
+MAX_EXPERTS = 1024
+"""Of one layer; the loads of each are counted one by one."""
 
 HALF_WIDTH = {
     "decode_attention": 0.30,
@@ -126,13 +130,29 @@ def expert_loads(
     tokens: int, num_experts: int, top_k: int, distribution: str, ep: int
 ) -> tuple[float, float, float]:
     """(experts touched, assignments, row-block excess) on the fullest of `ep` ranks."""
-    if distribution.startswith("power_law"):
-        exponent = float(distribution.rpartition("_")[2])
+    exponent = _exponent(distribution)
+    if exponent is not None:
         sets = fullest_rank(power_law_loads(tokens, num_experts, top_k, exponent), ep)
     else:
         sets = [balanced_loads(tokens, num_experts, top_k, ep)]
     touched, assigned, excess = np.mean([row_blocks(loads) for loads in sets], axis=0)
     return float(touched), float(assigned), float(excess)
+
+
+def _exponent(distribution: str) -> float | None:
+    """alpha of `power_law_ALPHA`; None where tokens are spread evenly.
+
+    Raises:
+        InputError: a power law without an exponent that one could have.
+    """
+    if not distribution.startswith("power_law"):
+        return None
+    stated = re.fullmatch(r"power_law_(\d{1,2}(?:\.\d{1,6})?)", distribution, re.ASCII)
+    if stated is None:
+        raise InputError(
+            f"field 'distribution' is {distribution[:40]!r}; write balanced or power_law_1.2"
+        )
+    return float(stated[1])
 
 
 def _moe(line: Line) -> Prepared:
@@ -141,6 +161,8 @@ def _moe(line: Line) -> Prepared:
     tp, ep = integer(line, "tp", 1), integer(line, "ep", 1)
     tokens, experts = integer(line, "num_tokens"), integer(line, "num_experts")
     top_k = integer(line, "topk")
+    if experts > MAX_EXPERTS:
+        raise InputError(f"field 'num_experts' is {experts}; at most {MAX_EXPERTS} are priced")
     if top_k > experts or ep > experts:
         raise InputError(f"topk {top_k} and ep {ep} must not exceed num_experts {experts}")
     touched, assigned, excess = expert_loads(

@@ -278,3 +278,18 @@ def test_numbers_beyond_all_measure_are_error_lines(batch: float) -> None:
     (answer,) = answer_lines([{"model": "Qwen/Qwen3-8B", "gpu": "4090", "batch": batch}])
     assert "'batch'" in answer["error"]
     assert len(answer["error"]) < 200
+
+
+MOE = {"op": "moe", "gpu": "h100", "engine": "trtllm", "num_tokens": 16, "hidden": 2048,
+       "inter": 768, "num_experts": 128, "topk": 8}  # fmt: skip
+
+
+@pytest.mark.parametrize("law", ["power_law", "power_law_x", "power_law_nan", "power_law_1e9"])
+def test_a_power_law_needs_its_exponent(law: str) -> None:
+    (answer,) = answer_lines([MOE | {"distribution": law}])
+    assert "power_law_1.2" in answer["error"]
+
+
+def test_experts_beyond_all_models_take_no_memory() -> None:
+    (answer,) = answer_lines([MOE | {"num_experts": 128_000_000}])
+    assert "at most 1024" in answer["error"]

@@ -120,6 +120,18 @@ def line_samples() -> Sequence[bytes]:
         {"op": "moe", "gpu": "h100", "engine": "trtllm", "num_tokens": 16, "hidden": 2048,
          "inter": 768, "num_experts": 128, "topk": 8, "tp": 1, "ep": 1, "distribution": "balanced",
          "dtype": "bf16"},
+        {
+            "op": "moe",
+            "gpu": "h100",
+            "engine": "trtllm",
+            "num_tokens": 16,
+            "hidden": 2048,
+            "inter": 768,
+            "num_experts": 128,
+            "topk": 8,
+            "ep": 4,
+            "distribution": "power_law_1.2",
+        },
         {"op": "all_reduce", "gpu": "h100", "num_gpus": 4, "bytes": 8192},
     )  # fmt: skip
     tree = {"id": "t", "model": "Qwen/Qwen3-8B", "gpu": "2x3090", "drafter": "eagle3", "batch": 4,

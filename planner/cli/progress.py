@@ -1,0 +1,66 @@
+"""Progress of long work: a bar on standard error where that is a terminal, and nothing with -q."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from types import TracebackType
+
+    from rich.progress import Progress, TaskID
+
+QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
+"""Whether `-q` was given."""
+
+
+def is_shown() -> bool:
+    """Whether a person would see a bar."""
+    return not QUIET.get() and sys.stderr.isatty()
+
+
+class ProgressBar:
+    """Bars by title; silent where nobody would see them. rich is imported when first needed."""
+
+    def __init__(self) -> None:
+        self._progress: Progress | None = None
+        self._tasks: dict[str, TaskID] = {}
+
+    def __enter__(self) -> ProgressBar:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: object, trace: TracebackType | None
+    ) -> None:
+        if self._progress is not None:
+            self._progress.stop()
+
+    def show(self, title: str, done: int, total: int | None) -> None:
+        """Move the bar of that title; without a total it only shows that work goes on."""
+        if not is_shown():
+            return
+        if self._progress is None:
+            self._progress = _started()
+        if title not in self._tasks:
+            self._tasks[title] = self._progress.add_task(title, total=total)
+        self._progress.update(self._tasks[title], completed=done, total=total)
+
+
+def _started() -> Progress:
+    from rich.console import Console  # noqa: PLC0415
+    from rich.progress import Progress  # noqa: PLC0415
+
+    progress = Progress(console=Console(file=sys.stderr), transient=True)
+    progress.start()
+    return progress
+
+
+@contextmanager
+def working(title: str) -> Iterator[None]:
+    """A bar for work of unknown length, gone when it is done."""
+    with ProgressBar() as bar:
+        bar.show(title, 0, None)
+        yield

@@ -1,0 +1,62 @@
+"""Bars are for people: on a terminal, on standard error, and never with -q."""
+
+import io
+import os
+import sys
+
+import pytest
+
+from planner.cli import main as cli
+from planner.cli.progress import QUIET, ProgressBar, is_shown, working
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.fixture
+def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    made = Terminal()
+    monkeypatch.setattr(sys, "stderr", made)
+    monkeypatch.setenv("TERM", "xterm")
+    return made
+
+
+def test_a_bar_is_drawn_on_standard_error(terminal: Terminal) -> None:
+    with ProgressBar() as bar:
+        bar.show("compiling", 0, 10)
+        bar.show("compiling", 10, 10)
+        bar.show("checking", 1, 2)
+    assert "compiling" in terminal.getvalue()
+    assert "checking" in terminal.getvalue()
+
+
+def test_nothing_is_drawn_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    with working("long work"):
+        pass
+    assert capsys.readouterr() == ("", "")
+
+
+def test_nothing_is_drawn_when_quiet(terminal: Terminal) -> None:
+    token = QUIET.set(True)
+    try:
+        with working("long work"):
+            assert not is_shown()
+    finally:
+        QUIET.reset(token)
+    assert terminal.getvalue() == ""
+
+
+@pytest.mark.skipif(os.name != "posix", reason="the exit path is the same elsewhere")
+@pytest.mark.parametrize(
+    ("typed", "moved"),
+    [
+        (["recommend", "--json", "-v"], ["-v", "recommend", "--json"]),
+        (["-q", "gpus", "--verbose"], ["-q", "--verbose", "gpus"]),
+        (["predict", "--", "-v"], ["predict", "--", "-v"]),
+        (["predict", "-"], ["predict", "-"]),
+    ],
+)
+def test_common_options_may_stand_anywhere(typed: list[str], moved: list[str]) -> None:
+    assert cli._everywhere(typed) == moved
