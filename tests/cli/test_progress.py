@@ -15,15 +15,16 @@ class Terminal(io.StringIO):
         return True
 
 
-@pytest.fixture
-def terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+def as_terminal(monkeypatch: pytest.MonkeyPatch) -> Terminal:
+    """Standard error as a terminal; no fixture, since pytest renews the streams after set-up."""
     made = Terminal()
     monkeypatch.setattr(sys, "stderr", made)
     monkeypatch.setenv("TERM", "xterm")
     return made
 
 
-def test_a_bar_is_drawn_on_standard_error(terminal: Terminal) -> None:
+def test_a_bar_is_drawn_on_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_terminal(monkeypatch)
     with ProgressBar() as bar:
         bar.show("compiling", 0, 10)
         bar.show("compiling", 10, 10)
@@ -38,7 +39,8 @@ def test_nothing_is_drawn_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> Non
     assert capsys.readouterr() == ("", "")
 
 
-def test_nothing_is_drawn_when_quiet(terminal: Terminal) -> None:
+def test_nothing_is_drawn_when_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_terminal(monkeypatch)
     token = QUIET.set(True)
     try:
         with working("long work"):
