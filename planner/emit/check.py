@@ -35,6 +35,8 @@ class Facts:
     """Model class of the target's config, or architecture of its GGUF; empty: unknown."""
     schedule_draft_lens: frozenset[int] = frozenset()
     """Every D that the schedule names."""
+    head_dims: frozenset[int] = frozenset()
+    """Widths of the K and V heads of all layers; empty: unknown."""
     aux_over_pipeline: bool = False
     """Whether the target passes hidden states between pipeline stages."""
 

@@ -11,21 +11,30 @@ from planner.emit.records import Emission, EmittedFile
 from planner.emit.rules import RuleBook
 from planner.search.records import Plan
 
+_IMAGE_OF = {"NVIDIA": "container", "AMD": "container_rocm"}
 _HUB_CACHE = "${HF_HOME:-${HOME}/.cache/huggingface}"
 
 
 def with_compose(emission: Emission, book: RuleBook, plan: Plan, want: Deployment) -> Emission:
-    """The emission with compose.yaml and its start line, where an image of this version is known.
+    """The emission with compose.yaml and its start line, where an image is known.
 
-    The images are those for NVIDIA cards; other devices get none.
+    `container` is the image for NVIDIA cards, `container_rocm` that for AMD's; where there is none,
+    a line says so.
     """
-    container = book.names.get("container")
-    if container is None or vendor(plan) != "NVIDIA":
-        return emission
+    maker = vendor(plan)
+    container = book.names.get(_IMAGE_OF.get(maker, ""))
+    if container is None:
+        note = f"no compose.yaml: no {book.engine} image of {book.version} is known for {maker}"
+        where = book.names.get("image_lists", {}).get(maker)
+        note += f"; {where} lists images" if where else ""
+        return replace(emission, notes=(*emission.notes, note))
+    needs = "the amdgpu driver" if maker == "AMD" else "the NVIDIA Container Toolkit"
     note = (
         f"compose.yaml (--out) starts it in a container: image {container['image']}, which was "
-        "not pulled here; needs the NVIDIA Container Toolkit"
+        f"not pulled here; needs {needs}"
     )
+    if "caveat" in container:
+        note += f"; {container['caveat']}"
     text = _compose_text(emission, container, plan, want)
     file = EmittedFile("compose.yaml", text)
     return replace(emission, files=(*emission.files, file), notes=(*emission.notes, note))
@@ -54,13 +63,14 @@ def _compose_text(
         # Ranks of a tensor-parallel engine share memory.
         "ipc": "host",
         "stop_signal": launch.stop_signal,
-        "deploy": {"resources": {"reservations": {"devices": [_devices(plan)]}}},
+        **_access(plan),
     }
     head = "".join(
         f"# {one_line(line)}\n"
         for line in (
             f"What launch.sh starts, in a container: docker compose up  ({plan.planner_version})",
             f"image: {container['source']}",
+            *([f"caution: {container['caveat']}"] if "caveat" in container else []),
         )
     )
     return head + yaml.safe_dump({"services": {"engine": service}}, sort_keys=False)
@@ -81,6 +91,19 @@ def _local_folders(want: Deployment) -> Sequence[object]:
         {"type": "bind", "source": _literal(f), "target": _literal(f), "read_only": True}
         for f in sorted(folders)
     ]
+
+
+def _access(plan: Plan) -> dict[str, object]:
+    """How the container reaches the cards."""
+    if vendor(plan) == "AMD":
+        # rocm.docs.amd.com, vLLM inference: the devices and rights that ROCm needs.
+        return {
+            "devices": ["/dev/kfd", "/dev/dri"],
+            "group_add": ["video"],
+            "cap_add": ["SYS_PTRACE"],
+            "security_opt": ["seccomp=unconfined"],
+        }
+    return {"deploy": {"resources": {"reservations": {"devices": [_devices(plan)]}}}}
 
 
 def _devices(plan: Plan) -> dict[str, object]:

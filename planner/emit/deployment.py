@@ -7,9 +7,9 @@ from pathlib import Path
 from typing import Any
 
 from planner.emit.devices import refuse_devices
+from planner.emit.downloads import drafter_download, target_download
 from planner.emit.names import argument, local_path
 from planner.emit.rules import RuleBook
-from planner.emit.script import command
 from planner.errors import EngineUnsupported
 from planner.search.records import Evaluation, Plan
 
@@ -274,14 +274,14 @@ def common_notes(plan: Plan, want: Deployment, converted: str) -> tuple[str, ...
     return tuple(notes)
 
 
-def hub_downloads(want: Deployment) -> tuple[str, ...]:
+def hub_downloads(plan: Plan, want: Deployment) -> tuple[str, ...]:
     """Commands that fetch the target and the drafter from the hub."""
     lines = []
     if want.model_path is None:
-        lines.append(command(("hf", "download", want.model)))
+        lines.append(target_download(plan, want.model))
     if want.drafter and want.drafter.on_hub:
         only = "" if want.draft_len else ONLY_FOR_ARMS
-        lines.append(only + command(("hf", "download", want.drafter.drafter_id)))
+        lines.append(only + drafter_download(plan, want.drafter.drafter_id))
     return tuple(lines)
 
 

@@ -67,6 +67,17 @@ def _refuse_old_card(plan: Plan) -> None:
         )
 
 
+def install_line(plan: Plan, package: str) -> str:
+    """How the engine is installed for the plan's cards."""
+    if vendor(plan) == "AMD":
+        name, _, version = package.partition("==")
+        return (
+            f"install the ROCm build of {name} {version}: the wheel of that name on PyPI is built "
+            "for CUDA"
+        )
+    return f"pip install {package}"
+
+
 def device_notes(plan: Plan) -> tuple[str, ...]:
     """What to know of the devices before the first start."""
     return (ROCM_NOTE,) if vendor(plan) == "AMD" else ()

@@ -8,6 +8,7 @@ from planner.emit.containers import with_compose
 from planner.emit.deployment import Deployment, deployment, require_loadable
 from planner.emit.names import one_line
 from planner.emit.records import Emission, EngineVersion
+from planner.emit.remote_code import remote_code_notes
 from planner.emit.rules import RuleBook, load_rules
 from planner.search.records import Plan
 
@@ -32,7 +33,8 @@ class RuleBoundEmitter(ABC):
         if want.draft_len and want.drafter:
             require_loadable(want.drafter, self.rules)
         made = self.written(plan, want)
-        notes = tuple(one_line(note) for note in made.notes)
+        said = (*made.notes, *remote_code_notes(self.rules, plan))
+        notes = tuple(one_line(note) for note in said)
         emission = Emission(made.files, made.launch, notes)
         emission = with_compatibility(emission, self.engine_version.engine, want)
         return with_compose(emission, self.rules, plan, want)

@@ -11,6 +11,7 @@ from planner.emit.deployment import (
     Drafter,
     offloaded,
 )
+from planner.emit.downloads import drafter_download, target_download
 from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
@@ -67,7 +68,7 @@ class LlamacppEmitter(RuleBoundEmitter):
         step = int(self.rules.numbers["context_step"])
         slot = ceil(want.context_len / step) * step
         cache = self._cache_type(plan)
-        argv = ["llama-server", "-m", self._target_file(plan, want), *_layers(plan)]
+        argv = ["llama-server", "-m", self._target_file(plan, want), *_layers(plan), *_numa(plan)]
         argv += ["-c", str(slot * want.batch), "-np", str(want.batch), "-fa", "on"]
         argv += ["-ctk", cache, "-ctv", cache, "--fit", "off"]
         if plan.inputs.num_gpus > 1:
@@ -84,6 +85,7 @@ class LlamacppEmitter(RuleBoundEmitter):
             context_len=want.context_len,
             num_gpus=plan.inputs.num_gpus,
             architecture=plan.inputs.architecture,
+            head_dims=frozenset(plan.inputs.head_dims),
         )
         check(self.rules, settings_of(self.rules, argv[1:]), facts, predicates(self.rules))
         return tuple(argv)
@@ -164,12 +166,12 @@ class LlamacppEmitter(RuleBoundEmitter):
             lines.append(_fetch_gguf(want.model, f"*{kind}*"))
         elif kind:
             if want.model_path is None:
-                lines.append(command(("hf", "download", want.model, "--local-dir", source)))
+                lines.append(target_download(plan, want.model, "--local-dir", source))
             lines += _convert(source, target, kind)
         drafter = want.drafter
         if drafter and drafter.exists and _has_file(drafter):
             only = "" if want.draft_len else ONLY_FOR_ARMS
-            lines += [only + line for line in _draft_downloads(want, drafter, source)]
+            lines += [only + line for line in _draft_downloads(plan, want, source)]
         return tuple(lines)
 
     def _description(self, want: Deployment, argv: tuple[str, ...]) -> str:
@@ -226,6 +228,12 @@ def _layers(plan: Plan) -> list[str]:
     return flags
 
 
+def _numa(plan: Plan) -> list[str]:
+    """Threads over both sockets, where layers or experts lie in the memory of two."""
+    two = (plan.inputs.host_sockets or 1) > 1
+    return ["--numa", "distribute"] if two and offloaded(plan) else []
+
+
 def _is_gguf_repository(hub_id: str) -> bool:
     return hub_id.lower().endswith("-gguf")
 
@@ -280,7 +288,9 @@ def _convert(source: str, target: str, kind: str, *extra: str) -> list[str]:
     ]
 
 
-def _draft_downloads(want: Deployment, drafter: Drafter, target_source: str) -> list[str]:
+def _draft_downloads(plan: Plan, want: Deployment, target_source: str) -> list[str]:
+    drafter = want.drafter
+    assert drafter is not None  # noqa: S101 - asked for where there is one
     path = drafter.drafter_id
     if path.lower().endswith(".gguf"):
         return []
@@ -290,7 +300,7 @@ def _draft_downloads(want: Deployment, drafter: Drafter, target_source: str) -> 
         return [_fetch_gguf(path, "*")]
     if drafter.on_hub:
         source = f"models/hf/draft/{file_stem(path)}"
-        lines.append(command(("hf", "download", path, "--local-dir", source)))
+        lines.append(drafter_download(plan, path, "--local-dir", source))
     elif not path:
         source = target_source
     source = f"{source}/{drafter.subfolder}".rstrip("/")
@@ -328,6 +338,12 @@ def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
         notes.append(
             "CUDA numbers follow llama-server --list-devices: the target's cards come first, the "
             f"drafter's ({plan.inputs.drafter_device}) after them [common/arg.cpp:2741, 4238]"
+        )
+    if _numa(plan):
+        notes.append(
+            "two sockets: --numa distribute spreads the threads over both; drop the page cache "
+            "before the first start, so that each node reads its own pages "
+            f"[{rules.options['--numa'].source}]"
         )
     if plan.best.ledger.max_context_at_batch > want.context_len:
         notes.append(

@@ -26,6 +26,8 @@ TYPES = (
 )
 _READS_STATES = ("draft-eagle3", "draft-dflash", "draft-dspark")
 _NEEDS_FILE = ("draft-simple", "draft-eagle3", "draft-dflash", "draft-dspark")
+_CACHE_BLOCK = 32
+"""Elements of one block of every quantised cache type."""
 _QUANTISED = ("q8_0", "q4_0", "q4_1", "iq4_nl", "q5_0", "q5_1")
 _LENGTH_FLAG = {
     "ngram-simple": "--spec-ngram-simple-size-m",
@@ -184,6 +186,14 @@ def _quantised_v(settings: Settings, _facts: Facts) -> str | None:
     return f"{wrong[0]} with -fa off" if off and wrong else None
 
 
+def _quantised_heads(settings: Settings, facts: Facts) -> str | None:
+    kinds = [kind for kind in (text(settings, "-ctk"), text(settings, "-ctv")) if kind]
+    wrong = sorted(width for width in facts.head_dims if width % _CACHE_BLOCK)
+    if not wrong or not any(kind in _QUANTISED for kind in kinds):
+        return None
+    return f"{kinds[0]} with heads of {wrong[0]}"
+
+
 def _split_tensor(settings: Settings, _facts: Facts) -> str | None:
     wrong = text(settings, "-sm") == "tensor" and text(settings, "-fa") == "off"
     return "-sm tensor with -fa off" if wrong else None
@@ -237,6 +247,7 @@ _PREDICATES: dict[str, Predicate] = {
     "draft-on-gpu": _draft_on_gpu,
     "ngram-sizes": _ngram_sizes,
     "quantised-v": _quantised_v,
+    "quantised-heads": _quantised_heads,
     "split-tensor": _split_tensor,
     "trained-block": _trained_block,
     "mtp-heads": _mtp_heads,

@@ -18,6 +18,7 @@ from planner.emit.deployment import (
     is_gguf,
     offloaded,
 )
+from planner.emit.devices import install_line
 from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
 from planner.emit.records import Emission, EmittedFile, EngineVersion
@@ -53,7 +54,10 @@ class SglangEmitter(RuleBoundEmitter):
             lambda n: self._argv(want, self.config(plan, want, n)), want.arm_draft_lens
         )
         argv = ("sglang", "serve", "--model-path", want.model, "--config", "engine.yaml")
-        fetch = (f"pip install sglang=={self.engine_version.version}", *hub_downloads(want))
+        fetch = (
+            install_line(plan, f"sglang=={self.engine_version.version}"),
+            *hub_downloads(plan, want),
+        )
         launch = Launch(
             argv=argv,
             env=env,

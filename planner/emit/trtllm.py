@@ -60,7 +60,7 @@ class TrtllmEmitter(RuleBoundEmitter):
         if want.arm_draft_lens and want.drafter and want.drafter.family == "ngram":
             more, refused = variants_of({"method=SA": lambda: arm(_SUFFIX_LEN, "SA")})
             arms, skipped = {**arms, **more}, (*skipped, *refused)
-        fetch = hub_downloads(want)
+        fetch = hub_downloads(plan, want)
         head = (*headline(plan, _NAME), "", "Before the first start:", *fetch)
         launch = Launch(
             argv=_argv(want, "engine.yaml"),

@@ -20,6 +20,7 @@ from planner.emit.deployment import (
     is_gguf,
     offloaded,
 )
+from planner.emit.devices import install_line
 from planner.emit.emitter import RuleBoundEmitter
 from planner.emit.headline import headline
 from planner.emit.records import Emission, EmittedFile, EngineVersion
@@ -64,9 +65,9 @@ class VllmEmitter(RuleBoundEmitter):
         config = self.config(plan, want, Choice(want.draft_len, active))
         arms, skipped = self._arms(plan, want)
         argv = ("vllm", "serve", want.model, "--config", "engine.yaml")
-        notes = (*_downloads(want), *_remarks(self.rules, plan, want, config), *skipped)
+        notes = (*_downloads(plan, want), *_remarks(self.rules, plan, want, config), *skipped)
         named = common_notes(plan, want, str(config.get("quantization", "")))
-        before = ("", "Before the first start:", *_downloads(want), *named)
+        before = ("", "Before the first start:", *_downloads(plan, want), *named)
         head = (*headline(plan, "vllm 0.33.0"), *before)
         launch = Launch(
             argv=argv,
@@ -270,8 +271,8 @@ def _offload(plan: Plan) -> Config:
     return {"cpu-offload-gb": ceil(gib * 10) / 10} if parts and gib > 0 else {}
 
 
-def _downloads(want: Deployment) -> tuple[str, ...]:
-    lines = ["pip install vllm==0.33.0", *hub_downloads(want)]
+def _downloads(plan: Plan, want: Deployment) -> tuple[str, ...]:
+    lines = [install_line(plan, "vllm==0.33.0"), *hub_downloads(plan, want)]
     if want.drafter and want.drafter.family == "ngram":
         lines.append("only for the arm method=suffix: pip install arctic-inference==0.1.1")
     return tuple(lines)

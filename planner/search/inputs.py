@@ -5,10 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from planner.arch.quant import weight_format
+from planner.arch.weights import weight_bytes
 from planner.search.records import PlanInputs
 from planner.search.setup import DEFAULT_VERSIONS
 
 if TYPE_CHECKING:
+    from planner.arch.records import ModelArch
     from planner.cost.deployment import Deployment
     from planner.drafters.records import DrafterSpec
     from planner.search.situation import Situation
@@ -17,6 +20,17 @@ if TYPE_CHECKING:
 def _power(d: Deployment) -> float | None:
     limits = [w for w in (d.power_limit_w, d.device.tdp_w) if w]
     return min(limits, default=None)
+
+
+def _published_bytes(arch: ModelArch) -> int | None:
+    """Size of the download: the checkpoint's own format, MTP layers included."""
+    fmt = arch.native_format or weight_format("bf16")
+    return None if fmt is None else round(weight_bytes(arch, fmt).total_with_mtp)
+
+
+def _head_dims(arch: ModelArch) -> tuple[int, ...]:
+    mixers = [g.attention for g in arch.groups if g.attention and g.attention.kind != "linear"]
+    return tuple(sorted({width for m in mixers for width in (m.head_dim, m.v_head_dim)}))
 
 
 def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
@@ -33,12 +47,15 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         model_name=d.arch.name,
         model_source=d.arch.source,
         architecture=d.arch.architecture,
+        model_bytes=_published_bytes(d.arch),
+        head_dims=_head_dims(d.arch),
         gpu=d.device.id,
         gpu_name=d.device.name,
         gpu_memory_mib=d.device.vram_mib,
         power_w=_power(d),
         num_gpus=d.num_gpus,
         host=s.machine.host.name if s.machine.host else None,
+        host_sockets=s.machine.host.sockets if s.machine.host else None,
         engine=d.engine,
         engine_version=version,
         drafter=q.drafter,

@@ -202,6 +202,10 @@ class PlanInputs(_Record):
     """Where its shape comes from."""
     architecture: str = ""
     """Model class of the target's config, or architecture of its GGUF."""
+    model_bytes: int | None = None
+    """Bytes of the checkpoint as it is published: 16 bits unless it is quantised itself."""
+    head_dims: tuple[int, ...] = ()
+    """Widths of the K and V heads that occur in its layers."""
     gpu: str
     """Profile id."""
     gpu_name: str
@@ -214,6 +218,8 @@ class PlanInputs(_Record):
     """GPUs."""
     host: str | None
     """Host profile; None where none was named."""
+    host_sockets: int | None = None
+    """Processor sockets of that host."""
     engine: str
     """Engine."""
     engine_version: str

@@ -14,6 +14,7 @@ IMAGES = {
     "vllm": "vllm/vllm-openai:v0.33.0",
     "sglang": "lmsysorg/sglang:v0.5.23",
     "llama.cpp": "ghcr.io/ggml-org/llama.cpp:server-cuda-b11434",
+    "trtllm": "nvcr.io/nvidia/tensorrt-llm/release:1.3.0rc5",
 }
 
 
@@ -52,11 +53,30 @@ def test_every_card_is_handed_in_the_drafters_too() -> None:
     assert deploy["resources"]["reservations"]["devices"][0]["count"] == 3
 
 
-def test_no_image_no_file() -> None:
-    names = [file.name for file in emit("trtllm").files]
-    assert "compose.yaml" not in names
-    amd = emit("vllm", gpu="amd-mi300x", gpu_name="MI300X")
-    assert "compose.yaml" not in [file.name for file in amd.files]
+MI300X = {"gpu": "amd-mi300x", "gpu_name": "MI300X"}
+
+
+def test_an_image_that_is_not_of_the_version_says_so() -> None:
+    emission = emit("trtllm")
+    assert any("not commit 0004396720" in note for note in emission.notes)
+    text = next(file.text for file in emission.files if file.name == "compose.yaml")
+    assert "# caution: this is a release candidate" in text
+
+
+def test_amd_cards_are_reached_as_rocm_needs_it() -> None:
+    emission = emit("vllm", **MI300X)
+    made = service(emission)
+    assert made["image"] == "vllm/vllm-openai-rocm:v0.33.0"
+    assert made["devices"] == ["/dev/kfd", "/dev/dri"]
+    assert "deploy" not in made
+    assert any("was not checked" in note for note in emission.notes)
+
+
+@pytest.mark.parametrize("engine", ["sglang", "llama.cpp"])
+def test_no_image_no_file_and_a_line_that_says_so(engine: str) -> None:
+    emission = emit(engine, **MI300X)
+    assert "compose.yaml" not in [file.name for file in emission.files]
+    assert any(note.startswith("no compose.yaml") for note in emission.notes)
 
 
 def test_a_local_checkpoint_is_mounted_and_its_dollar_sign_kept(tmp_path: Path) -> None:

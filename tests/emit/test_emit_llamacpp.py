@@ -50,10 +50,10 @@ EXTERNAL_SCRIPT = """\
 # external D=5: 1.50x (1.30 to 1.70), helps (batch 4, context 4096, Q4_K_M, KV bf16)
 #
 # Before the first start:
-# hf download Qwen/Qwen3-8B --local-dir models/hf/Qwen3-8B
+# hf download Qwen/Qwen3-8B --local-dir models/hf/Qwen3-8B  # 15.3 GiB, LICENCE
 # python convert_hf_to_gguf.py models/hf/Qwen3-8B --outtype bf16 --outfile models/Qwen3-8B-BF16.gguf
 # llama-quantize models/Qwen3-8B-BF16.gguf models/Qwen3-8B-Q4_K_M.gguf Q4_K_M
-# hf download Qwen/Qwen3-0.6B --local-dir models/hf/draft/Qwen3-0.6B
+# hf download Qwen/Qwen3-0.6B --local-dir models/hf/draft/Qwen3-0.6B  # 1.2 GiB, LICENCE
 # python convert_hf_to_gguf.py models/hf/draft/Qwen3-0.6B --outtype bf16 --outfile \
 models/Qwen3-0.6B-BF16.gguf
 set -euo pipefail
@@ -77,7 +77,7 @@ exec llama-server \\
   --port 8080 \\
   --metrics \\
   "$@"
-"""
+""".replace("LICENCE", "licence Apache-2.0 [github.com/QwenLM/Qwen3 README]")
 
 
 def test_an_external_drafter() -> None:

@@ -135,6 +135,7 @@ BROKEN_LLAMACPP: list[tuple[str, str, Facts]] = [
     ("draft-on-gpu", "-m t --spec-type draft-simple -md d -ngld 0", LLAMACPP_FACTS),
     ("ngram-sizes", "-m t --spec-type ngram-simple --spec-ngram-simple-size-m 5", LLAMACPP_FACTS),
     ("quantised-v", "-m t -fa off -ctv q8_0", LLAMACPP_FACTS),
+    ("quantised-heads", "-m t -fa on -ctk q8_0", Facts(head_dims=frozenset({80}))),
     ("split-tensor", "-m t -fa off -sm tensor", LLAMACPP_FACTS),
     (
         "trained-block",
