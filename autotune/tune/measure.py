@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 
 from autotune.engines.adapter import EngineAdapter
 from autotune.engines.records import MetricsReading
@@ -14,6 +15,7 @@ from autotune.tune.schedule import Effort
 from planner.acceptance.spec_counters import SpecCounters
 
 _ROLES: dict[str, Role] = {"system": "system", "assistant": "assistant"}
+WARMUP_TOKENS = 32
 _FOREIGN_SHARE = 0.02
 """Counters that lag by a token or two are not others' traffic."""
 
@@ -67,8 +69,9 @@ def measure_cell(
 
 
 def warm_up(adapter: EngineAdapter, prompts: Sequence[Prompt], effort: Effort) -> None:
-    """Send prompts whose timing is thrown away."""
-    _answers(adapter, [request_for(prompt, effort) for prompt in prompts], effort)
+    """Send prompts whose timing is thrown away; a few tokens each bring caches and clocks up."""
+    short = replace(effort, max_tokens=min(effort.max_tokens, WARMUP_TOKENS))
+    _answers(adapter, [request_for(prompt, short) for prompt in prompts], short)
 
 
 def likelihoods(

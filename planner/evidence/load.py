@@ -23,7 +23,8 @@ def _text(name: str) -> str:
     return files("planner.evidence").joinpath(f"data/{name}").read_text("utf-8")
 
 
-def _row(raw: Line) -> EvidenceRow:
+def row_of(raw: Line) -> EvidenceRow:
+    """One line of the data files as a record."""
     return EvidenceRow(
         row_id=raw["id"],
         origin=raw["origin"],
@@ -39,7 +40,7 @@ def _row(raw: Line) -> EvidenceRow:
 
 
 def _read(name: str) -> Iterator[EvidenceRow]:
-    return (_row(json.loads(line)) for line in _text(f"{name}.jsonl").splitlines())
+    return (row_of(json.loads(line)) for line in _text(f"{name}.jsonl").splitlines())
 
 
 def contradiction(row: EvidenceRow) -> str | None:
