@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -176,12 +178,17 @@ def _addresses(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _connect(url: str) -> EngineAdapter:
+@contextmanager
+def _connect(url: str) -> Iterator[EngineAdapter]:
     from autotune.engines.detect import detect  # noqa: PLC0415 - httpx
     from autotune.load.address import token_from_environment  # noqa: PLC0415
     from autotune.load.endpoint import Endpoint  # noqa: PLC0415
 
-    return detect(Endpoint(url, token=token_from_environment()))
+    with Endpoint(url, token=token_from_environment()) as endpoint:
+        try:
+            yield detect(endpoint)
+        finally:
+            endpoint.cancelled.set()  # streams of other threads must not outlive an error
 
 
 def _progress(arm: str, done: int, total: int) -> None:

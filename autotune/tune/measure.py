@@ -90,8 +90,11 @@ def likelihoods(
 def _answers(adapter: EngineAdapter, requests: Sequence[Request], effort: Effort) -> list[Answer]:
     if effort.concurrency == 1:
         return [adapter.generate(request) for request in requests]
-    with ThreadPoolExecutor(effort.concurrency) as pool:
+    pool = ThreadPoolExecutor(effort.concurrency)
+    try:
         return list(pool.map(adapter.generate, requests))
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)  # after an error nobody waits for the rest
 
 
 def _sample(prompt: Prompt, answer: Answer) -> Sample:

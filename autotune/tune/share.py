@@ -129,7 +129,7 @@ def _ask(result: TuneResult, arm: ArmResult, model: str) -> dict[str, Any]:
         "gpu": result.gpu if result.card_present else None,
         "num_gpus": result.num_gpus if result.card_present else None,
         "engine": result.engine,
-        "engine_version": result.engine_version,
+        "engine_version": _version(result.engine_version),
         "drafter": arm.family,
         "drafter_id": _drafter(result.drafter_id),
         "draft_len": arm.draft_len,
@@ -148,6 +148,11 @@ def _public(name: str | None) -> str:
         "the run knows its model by a file or not at all, and paths are not shared; "
         "name it as on the hub with --model ORG/NAME"
     )
+
+
+def _version(text: str | None) -> str | None:
+    """The version where it is one: engines may put a build machine's name into theirs."""
+    return text if text and re.fullmatch(r"[\w.+-]{1,40}", text) else None
 
 
 def _drafter(name: str | None) -> str | None:

@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 
 LOG_FILE = "engine.log"
 """What the engines printed, one after the other."""
-Connect = Callable[[str], EngineAdapter]
-"""Address of an engine -> its adapter."""
+Connect = Callable[[str], AbstractContextManager[EngineAdapter]]
+"""Address of an engine -> its adapter, whose streams end with the context."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +138,8 @@ class LaunchStage:
         command = self.starter.command(self.launch, arm, self.folder)
         with EngineProcess(command, self.out / LOG_FILE) as engine:
             parts = urlsplit(command.ready_url)
-            yield Running(self.connect(f"{parts.scheme}://{parts.netloc}"), engine.pid)
+            with self.connect(f"{parts.scheme}://{parts.netloc}") as adapter:
+                yield Running(adapter, engine.pid)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +158,8 @@ class EndpointStage:
     @contextmanager
     def serve(self, arm: Arm) -> Iterator[Running]:
         """The engine of that arm."""
-        yield Running(self.connect(self.urls[arm.name]))
+        with self.connect(self.urls[arm.name]) as adapter:
+            yield Running(adapter)
 
 
 @contextmanager
