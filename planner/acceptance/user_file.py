@@ -54,8 +54,8 @@ def _read(path: Path) -> str:
     try:
         with path.open("rb") as stream:  # a pipe has no size: the read itself is bounded
             data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: no file system takes such a name
+        raise InputError(f"cannot read {path} ({error}): {_FORMS}") from error
     if len(data) > MAX_BYTES:
         raise InputError(
             f"{path} has more than {MAX_BYTES} bytes, the limit: cut the log to its last lines"

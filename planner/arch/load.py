@@ -18,8 +18,8 @@ def load_model(text: str) -> ModelArch:
     Raises:
         InputError: no such file or name, or a file that cannot be believed.
     """
+    path = _existing_path(text) or _existing_path(text.strip())
     text = text.strip()
-    path = _existing_path(text)
     if path is not None:
         return _load_path(path)
     if _looks_like_path(text):

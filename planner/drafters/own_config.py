@@ -93,16 +93,18 @@ def read_config(path: Path) -> DraftConfig:
     Raises:
         InputError: unreadable, too large, or not a JSON object.
     """
-    file = path / "config.json" if path.is_dir() else path
     try:
+        file = path / "config.json" if path.is_dir() else path
         if file.exists() and not file.is_file():
             raise InputError(f"{file} is not a regular file; give the path of a config.json")
         with file.open("rb") as stream:
             data = stream.read(MAX_BYTES + 1)
-    except OSError as error:
+    except (OSError, ValueError) as error:  # ValueError: no file system takes such a name
+        if isinstance(error, InputError):
+            raise
         raise InputError(
-            f"cannot read the drafter {path}: {error.strerror or error}; give a folder with "
-            "config.json, the file itself, or a .gguf"
+            f"cannot read the drafter {path} ({error}); give a folder with config.json, the file "
+            "itself, or a .gguf"
         ) from error
     if len(data) > MAX_BYTES:
         raise InputError(f"{file} is larger than {MAX_BYTES >> 20} MiB, which no config is")

@@ -30,8 +30,9 @@ def argument(name: str, what: str) -> str:
 
 
 def one_line(text: str) -> str:
-    """The text without control characters or line breaks, for comments and messages."""
-    safe = (" " if unicodedata.category(c) in ("Cc", "Cs", "Zl", "Zp") else c for c in text)
+    """The text without control characters, line breaks and marks that reorder or hide what stands
+    beside them, for comments and messages."""
+    safe = (" " if unicodedata.category(c) in ("Cc", "Cf", "Cs", "Zl", "Zp") else c for c in text)
     return "".join(safe).strip()
 
 

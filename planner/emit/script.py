@@ -5,6 +5,11 @@ from collections.abc import Mapping, Sequence
 
 from planner.emit.names import one_line
 
+_SHELLS_OWN = frozenset("$`\\")
+# Not $(dirname ...), which takes line breaks from the end of a folder's name; and CDPATH would lead
+# elsewhere.
+_INTO_FOLDER = "[[ ${BASH_SOURCE[0]} != */* ]] || CDPATH='' cd -- \"${BASH_SOURCE[0]%/*}/\""
+
 
 def launch_script(
     head: Sequence[str],
@@ -19,8 +24,11 @@ def launch_script(
     change what the command means. Further arguments are passed on.
     """
     lines = ["#!/usr/bin/env bash", *(f"# {one_line(line)}".rstrip() for line in head)]
-    lines += ["set -euo pipefail", 'cd -- "$(dirname -- "${BASH_SOURCE[0]}")"']
-    lines += [f"unset ${{!{prefix}@}}" for prefix in unset]
+    if any(set(word) & _SHELLS_OWN for word in (*argv, *env.values())):
+        lines += ["# A name below holds characters of the shell; they are meant as they stand."]
+        lines += ["# shellcheck disable=SC1003,SC2016"]
+    lines += ["set -euo pipefail", _INTO_FOLDER]
+    lines += [f'unset "${{!{prefix}@}}"' for prefix in unset]
     lines += [f"export {name}={shlex.quote(value)}" for name, value in env.items()]
     lines.append("exec " + " \\\n  ".join([*_rows(argv), '"$@"']))
     return "\n".join(lines) + "\n"

@@ -57,9 +57,9 @@ EXTERNAL_SCRIPT = """\
 # python convert_hf_to_gguf.py models/hf/draft/Qwen3-0.6B --outtype bf16 --outfile \
 models/Qwen3-0.6B-BF16.gguf
 set -euo pipefail
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
-unset ${!LLAMA_ARG_SPEC_@}
-unset ${!LLAMA_ARG_DRAFT_@}
+[[ ${BASH_SOURCE[0]} != */* ]] || CDPATH='' cd -- "${BASH_SOURCE[0]%/*}/"
+unset "${!LLAMA_ARG_SPEC_@}"
+unset "${!LLAMA_ARG_DRAFT_@}"
 exec llama-server \\
   -m models/Qwen3-8B-Q4_K_M.gguf \\
   -ngl all \\

@@ -56,7 +56,7 @@ speculative-adaptive-config: adaptive.json
 
 EAGLE3_SCRIPT_END = """\
 set -euo pipefail
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+[[ ${BASH_SOURCE[0]} != */* ]] || CDPATH='' cd -- "${BASH_SOURCE[0]%/*}/"
 exec sglang serve \\
   --model-path Qwen/Qwen3-8B \\
   --config engine.yaml \\

@@ -64,7 +64,7 @@ EAGLE3_SCRIPT = """\
 # hf download Qwen/Qwen3-8B  # 15.3 GiB, licence Apache-2.0 [github.com/QwenLM/Qwen3 README]
 # hf download AngelSlim/Qwen3-8B_eagle3  # 1.2 GiB, licence not known
 set -euo pipefail
-cd -- "$(dirname -- "${BASH_SOURCE[0]}")"
+[[ ${BASH_SOURCE[0]} != */* ]] || CDPATH='' cd -- "${BASH_SOURCE[0]%/*}/"
 exec vllm serve Qwen/Qwen3-8B \\
   --config engine.yaml \\
   "$@"
