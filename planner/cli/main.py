@@ -102,6 +102,8 @@ def run(arguments: Sequence[str]) -> int:
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes it exit 1, our bug's code
             raise stop.__context__ from None
+        if stop.code == EXIT_INTERRUPTED:  # typer says nothing of it
+            raise KeyboardInterrupt from None
         code = stop.code
     sys.stdout.flush()
     return code if isinstance(code, int) else 0

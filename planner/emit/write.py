@@ -1,18 +1,21 @@
 """Writes an output folder whole or not at all.
 
 Everything is written into a hidden sibling folder, flushed to disk, and renamed into place; an
-error or Ctrl-C leaves the old folder, or none. A folder that cannot be renamed, such as a mount
-point, is filled instead, its files moved in after all of them were written.
+error or Ctrl-C leaves the old folder, or none; two planners take turns, and what a killed one left
+is put right by the next. A folder that cannot be renamed, such as a mount point, is filled instead,
+its files moved in after all of them were written.
 """
 
 import json
 import os
+import re
 import secrets
 import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from planner.emit.records import Emission, EmittedFile
+from planner.emit.swap import exchanged, locked
 from planner.errors import InputError, OutsideFailure
 from planner.search.plan_file import MAX_PLAN_BYTES, PLAN_FILE
 from planner.search.records import Plan
@@ -43,12 +46,9 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
     _require_plain_names(files)
     try:
         target = folder.expanduser().resolve()
-        kept = _entries_to_keep(target, force=force)
         target.parent.mkdir(parents=True, exist_ok=True)
-        if _stays(target):
-            _fill(target, files, kept)
-        else:
-            _replace(target, files, kept)
+        with locked(target.parent):
+            _put(target, files, force=force)
     except (OSError, ValueError, UnicodeError) as error:
         if isinstance(error, InputError):
             raise
@@ -57,6 +57,15 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
             "or give another --out"
         ) from error
     return complete
+
+
+def _put(target: Path, files: Sequence[EmittedFile], *, force: bool) -> None:
+    _mend(target)
+    kept = _entries_to_keep(target, force=force)
+    if _stays(target):
+        _fill(target, files, kept)
+    else:
+        _replace(target, files, kept)
 
 
 def _require_plain_names(files: Iterable[EmittedFile]) -> None:
@@ -152,14 +161,17 @@ def _unfill(target: Path, files: Iterable[EmittedFile], old: Path, earlier: list
 def _replace(target: Path, files: Iterable[EmittedFile], kept: tuple[str, ...]) -> None:
     """Build the new folder beside the old one and swap them, undoing it on any failure."""
     mark = secrets.token_hex(6)
-    fresh = target.with_name(f".{target.name[:100]}.{mark}.new")
-    old = target.with_name(f".{target.name[:100]}.{mark}.old")
+    fresh = _beside(target, mark, "new")
+    old = _beside(target, mark, "old")
     moved: list[str] = []
     try:
         fresh.mkdir()
         for file in files:
             _write_file(fresh / file.name, file)
         _sync_folder(fresh)
+        if not kept and target.exists() and exchanged(fresh, target):
+            shutil.rmtree(fresh, ignore_errors=True)
+            return
         if target.exists():
             target.rename(old)
         for name in kept:
@@ -175,7 +187,11 @@ def _replace(target: Path, files: Iterable[EmittedFile], kept: tuple[str, ...]) 
     shutil.rmtree(old, ignore_errors=True)
 
 
-def _undo(target: Path, fresh: Path, old: Path, moved: list[str]) -> None:
+def _beside(target: Path, mark: str, what: str) -> Path:
+    return target.with_name(f".{target.name[:100]}.{mark}.{what}")
+
+
+def _undo(target: Path, fresh: Path, old: Path, moved: Iterable[str]) -> None:
     if old.exists() and target.exists():
         shutil.rmtree(old, ignore_errors=True)
         return
@@ -185,6 +201,19 @@ def _undo(target: Path, fresh: Path, old: Path, moved: list[str]) -> None:
                 (fresh / name).rename(old / name)
         old.rename(target)
     shutil.rmtree(fresh, ignore_errors=True)
+
+
+def _mend(target: Path) -> None:
+    """Put right what a run left that was killed between two renames."""
+    pattern = re.compile(rf"\.{re.escape(target.name[:100])}\.([0-9a-f]{{12}})\.(?:new|old)")
+    if not os.access(target.parent, os.R_OK | os.W_OK):
+        return
+    marks = {found[1] for p in target.parent.iterdir() if (found := pattern.fullmatch(p.name))}
+    for mark in marks:
+        fresh, old = _beside(target, mark, "new"), _beside(target, mark, "old")
+        ours = _earlier_files(fresh / PLAN_FILE) or frozenset()
+        others = [p.name for p in fresh.iterdir() if p.name not in ours] if fresh.is_dir() else []
+        _undo(target, fresh, old, others)
 
 
 def _write_file(path: Path, file: EmittedFile) -> None:
