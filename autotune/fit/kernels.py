@@ -12,12 +12,11 @@ from autotune.fit.robust import Fitted, Prior, errors, fit, origin_weights
 from autotune.fit.wheel import Timed
 from planner.cost.attention import attention_seconds
 from planner.cost.gemm import gemm_seconds
-from planner.cost.kernels import kernel_rows
 from planner.cost.moe import moe_seconds
 from planner.cost.smooth import Floats, stack, take
 from planner.cost.sparse import sparse_seconds
 from planner.errors import InputError
-from planner.evidence.left_out import RECORDS, family_of, kernel_ids
+from planner.evidence.left_out import family_of, kernel_ids
 from planner.predict.operations import prepare
 
 ROW_SD = 0.15
@@ -70,6 +69,8 @@ class Sample:
 
     gpus: tuple[str, ...]
     cards: Any
+    kernels: Any
+    """The constants that answer now; those that are not fitted (rules, widths) differ by card."""
     works: Any
     seconds: Floats
 
@@ -79,6 +80,7 @@ class Sample:
         return Sample(
             tuple(self.gpus[i] for i in chosen),
             take(self.cards, chosen),
+            take(self.kernels, chosen),
             take(self.works, chosen),
             self.seconds[chosen],
         )
@@ -99,18 +101,19 @@ class KernelFit:
 def samples(table: str, rows: Sequence[Timed]) -> dict[str, Sample]:
     """Rows by the kernel whose constants answer for them; rows that no kernel answers are left."""
     known = kernel_ids(table)
-    parts: dict[str, list[tuple[Any, Any, str, float]]] = defaultdict(list)
+    parts: dict[str, list[tuple[Any, Any, Any, str, float]]] = defaultdict(list)
     for row in rows:
         try:
             _, (card, kernel, work) = prepare(row.line)
         except InputError:
             continue
-        parts[family_of(known[kernel])].append((card, work, row.gpu, row.seconds))
+        parts[family_of(known[kernel])].append((card, kernel, work, row.gpu, row.seconds))
     return {
         kernel_id: Sample(
             tuple(gpu for *_, gpu, _ in found),
             stack([card for card, *_ in found]),
-            stack([work for _, work, *_ in found]),
+            stack([kernel for _, kernel, *_ in found]),
+            stack([work for _, _, work, *_ in found]),
             np.array([seconds for *_, seconds in found]),
         )
         for kernel_id, found in parts.items()
@@ -118,13 +121,11 @@ def samples(table: str, rows: Sequence[Timed]) -> dict[str, Sample]:
     }
 
 
-def _log_ratio(
-    table: str, fixed: Mapping[str, float], sample: Sample
-) -> Callable[[Mapping[str, float]], Floats]:
+def _log_ratio(table: str, sample: Sample) -> Callable[[Mapping[str, float]], Floats]:
     measured, law = np.log(sample.seconds), LAWS[table]
 
     def log_ratio(values: Mapping[str, float]) -> Floats:
-        kernel = RECORDS[table](**{**fixed, **values})
+        kernel = replace(sample.kernels, **values)
         return np.asarray(np.log(law.seconds(sample.cards, kernel, sample.works)) - measured)
 
     return log_ratio
@@ -136,11 +137,10 @@ def fit_kernel(table: str, family: str, sample: Sample) -> KernelFit:
     A kernel that was timed on one card only cannot do without it, and has no `left_out`.
     """
     law = LAWS[table]
-    fixed = next(row["constants"] for row in kernel_rows(table) if family_of(row["id"]) == family)
 
     def fitted_on(part: Sample, weights: Floats, spread: float = CARRIED) -> Fitted:
         priors = {name: one.tightened(spread) for name, one in law.priors.items()}
-        return fit(priors, _log_ratio(table, fixed, part), weights, ROW_SD)
+        return fit(priors, _log_ratio(table, part), weights, ROW_SD)
 
     own, left_out = {}, {}
     for gpu in dict.fromkeys(sample.gpus):
@@ -151,6 +151,6 @@ def fit_kernel(table: str, family: str, sample: Sample) -> KernelFit:
         if sum(elsewhere) >= MIN_ROWS:
             others = sample.of(elsewhere)
             without = fitted_on(others, origin_weights(others.gpus))
-            missed = errors(_log_ratio(table, fixed, here)(without.values))
+            missed = errors(_log_ratio(table, here)(without.values))
             left_out[gpu] = replace(without, median=missed[0], p90=missed[1])
     return KernelFit(family, fitted_on(sample, origin_weights(sample.gpus)), own, left_out)

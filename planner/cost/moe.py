@@ -5,8 +5,18 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.cost.card import Card
-from planner.cost.gemm import _softened_waves, _tile
+from planner.cost.gemm import _softened_waves
 from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max
+
+
+HEIGHTS = (16.0, 32.0, 64.0, 128.0)
+"""Rows of a tile that the libraries choose among."""
+
+LOADS, EXPERTS, TOKENS, TOKENS_FP8, MARLIN = 0, 1, 2, 3, 4
+"""Tile rules: by the mean load of an expert (CUTLASS, profiled libraries); 16 rows up to as many
+tokens as experts, 64 beyond (SGLang's default for Triton); 16 to 128 by tokens (vLLM 0.33's default
+for Triton); 16 up to 64 tokens, 64 beyond (the same for fp8 blocks); the first of 16, 32 and 64
+that nine tenths of the mean load of this rank's experts fit, were all tokens its own (Marlin)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +40,11 @@ class MoeKernel:
     remote_rows: Num
     """1 when rows routed to other ranks are activated, zeroed and summed here too, else 0."""
     weight_bytes: Num
+    tile_rule: Num
+    """LOADS, EXPERTS, TOKENS, TOKENS_FP8 or MARLIN."""
+    all_rows: Num
+    """1 when a token that comes to a rank has all its top_k rows multiplied there, those of other
+    ranks' experts too (SGLang 0.5.10 as recorded), else 0."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +62,8 @@ class MoeWork:
     """(token, expert) pairs on this rank."""
     all_assignments: Num
     """(token, expert) pairs on all ranks."""
-    row_blocks_scale: Num
-    """Share by which uneven loads raise the number of row blocks; 1 for even loads."""
+    row_blocks: Num
+    """Row blocks of all experts for each of HEIGHTS, along the last axis."""
     gated: Num
     """2 projections into the expert when gated, else 1."""
     peak_flops: Num
@@ -122,14 +137,37 @@ def fullest_rank(loads: Floats, ranks: int, *, draws: int = 8) -> list[Floats]:
     return [group[group.sum(axis=1).argmax()] for group in groups]
 
 
-def row_blocks(loads: Floats) -> tuple[float, float, float]:
-    """(experts touched, assignments, row blocks over those of even loads) of one rank."""
+def with_all_rows(loads: Floats, tokens: int, top_k: int) -> Floats:
+    """Loads of a rank that multiplies all top_k rows of each token that comes to it."""
+    assigned = float(loads.sum())
+    return loads * (min(float(tokens), assigned) * top_k / assigned) if assigned else loads
+
+
+def row_blocks(loads: Floats) -> tuple[float, ...]:
+    """(experts touched, assignments, row blocks for each of HEIGHTS) of one rank."""
     local = loads[loads > 0]
     if not local.size:
-        return 1.0, 1.0, 1.0
-    height, _ = _tile(local.mean())
-    even = max(float(local.size), float(np.ceil(local.sum() / height)))
-    return float(local.size), float(local.sum()), float(np.ceil(local / height).sum()) / even
+        return (1.0,) * (2 + len(HEIGHTS))
+    blocks = [float(np.ceil(local / height).sum()) for height in HEIGHTS]
+    return (float(local.size), float(local.sum()), *blocks)
+
+
+def _tile(kernel: MoeKernel, work: MoeWork) -> tuple[Floats, Floats]:
+    """(index into HEIGHTS, width) of the tile that the library's rule takes."""
+    tokens = np.asarray(work.num_tokens, float)
+    load = np.asarray(work.assignments, float) / np.maximum(1.0, work.touched)
+    by_load = np.searchsorted(HEIGHTS[:3], load)
+    by_tokens = np.searchsorted((32.0, 96.0, 512.0), tokens)
+    few = tokens <= np.asarray(work.local_experts)
+    as_if_own = np.asarray(work.all_assignments, float) / np.asarray(work.local_experts)
+    marlin = np.searchsorted((0.9 * HEIGHTS[0], 0.9 * HEIGHTS[1]), as_if_own, side="right")
+    rule = np.asarray(kernel.tile_rule)
+    rules = [rule == EXPERTS, rule == TOKENS, rule == TOKENS_FP8, rule == MARLIN]
+    by_fp8 = np.where(tokens <= 64, 0, 2)
+    index = np.select(rules, [np.where(few, 0, 2), by_tokens, by_fp8, marlin], by_load)
+    narrow = [few * 32.0 + ~few * 64.0, np.where(tokens <= 64, 64.0, 128.0)]
+    wide = np.where(index <= 1, 64.0, 128.0)
+    return index, np.select(rules, [*narrow, np.where(tokens <= 8, 64.0, 128.0), wide], wide)
 
 
 def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> Floats:
@@ -143,9 +181,9 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
     num_bytes = touched * (np.asarray(work.gated) + 1.0) * hidden * inter * kernel.weight_bytes
     share = cache_share(num_bytes, kernel.l2_reach * np.asarray(card.l2_bytes)) * warm
     rate = blended_rate(share, l2, dram)
-    height, _ = _tile(work.assignments / touched)
-    width = np.where(height <= 32, 64.0, 128.0)
-    row_blocks = np.maximum(touched, np.ceil(work.assignments / height) * work.row_blocks_scale)
+    index, width = _tile(kernel, work)
+    height = np.asarray(HEIGHTS)[index]
+    row_blocks = np.take_along_axis(np.asarray(work.row_blocks), index[..., None], -1)[..., 0]
     sm = np.asarray(card.sm_count, float)
     first = _softened_waves(row_blocks * np.ceil(work.gated * inter / width) / sm, 0.5)
     second = _softened_waves(row_blocks * np.ceil(hidden / width) / sm, 0.5)

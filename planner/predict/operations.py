@@ -6,6 +6,7 @@ vectorised call answers all of them.
 
 import re
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -32,6 +33,7 @@ from planner.cost.moe import (
     moe_seconds,
     power_law_loads,
     row_blocks,
+    with_all_rows,
 )
 from planner.cost.smooth import stack
 from planner.cost.sparse import SparseKernel, SparseWork, sparse_seconds
@@ -125,18 +127,31 @@ def _gemm_seconds(rows: Sequence[Prepared]) -> Any:
     return gemm_seconds(stack(cards), stack(kernels), stack(works), warm=True)
 
 
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """How tokens are spread over experts and ranks."""
+
+    tokens: int
+    num_experts: int
+    top_k: int
+    distribution: str
+    """balanced, or power_law_<alpha>."""
+    ranks: int
+    all_rows: bool = False
+    """Whether a rank multiplies all rows of the tokens that come to it."""
+
+
 @lru_cache(maxsize=65536)
-def expert_loads(
-    tokens: int, num_experts: int, top_k: int, distribution: str, ep: int
-) -> tuple[float, float, float]:
-    """(experts touched, assignments, row-block excess) on the fullest of `ep` ranks."""
-    exponent = _exponent(distribution)
+def expert_loads(r: Routing) -> tuple[float, ...]:
+    """(experts touched, assignments, row blocks by tile height) on the fullest rank."""
+    exponent = _exponent(r.distribution)
     if exponent is not None:
-        sets = fullest_rank(power_law_loads(tokens, num_experts, top_k, exponent), ep)
+        sets = fullest_rank(power_law_loads(r.tokens, r.num_experts, r.top_k, exponent), r.ranks)
     else:
-        sets = [balanced_loads(tokens, num_experts, top_k, ep)]
-    touched, assigned, excess = np.mean([row_blocks(loads) for loads in sets], axis=0)
-    return float(touched), float(assigned), float(excess)
+        sets = [balanced_loads(r.tokens, r.num_experts, r.top_k, r.ranks)]
+    if r.all_rows:
+        sets = [with_all_rows(loads, r.tokens, r.top_k) for loads in sets]
+    return tuple(np.mean([row_blocks(loads) for loads in sets], axis=0).tolist())
 
 
 def _exponent(distribution: str) -> float | None:
@@ -165,9 +180,9 @@ def _moe(line: Line) -> Prepared:
         raise InputError(f"field 'num_experts' is {experts}; at most {MAX_EXPERTS} are priced")
     if top_k > experts or ep > experts:
         raise InputError(f"topk {top_k} and ep {ep} must not exceed num_experts {experts}")
-    touched, assigned, excess = expert_loads(
-        tokens, experts, top_k, text(line, "distribution", "balanced"), ep
-    )
+    spread = text(line, "distribution", "balanced")
+    routing = Routing(tokens, experts, top_k, spread, ep, ep > 1 and kernel.all_rows > 0)
+    touched, assigned, *blocks = expert_loads(routing)
     work = MoeWork(
         num_tokens=tokens,
         hidden=integer(line, "hidden"),
@@ -176,7 +191,7 @@ def _moe(line: Line) -> Prepared:
         touched=touched,
         assignments=assigned,
         all_assignments=tokens * top_k,
-        row_blocks_scale=excess,
+        row_blocks=tuple(blocks),
         gated=gated,
         peak_flops=peak(device(gpu), dtype),
     )
