@@ -114,13 +114,15 @@ def write_kernels(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> No
         for row in rows:
             record = next(known for known in ids if _is(known, row["constants"]))
             one = families.get(family_of(ids[record]))
-            fitted = _of_card(one, row["capabilities"]) if one else None
-            if one is None or fitted is None:
+            if one is None:
+                continue
+            fitted = _of_card(one, row["capabilities"])
+            if fitted is None:
                 continue
             row["constants"] |= _shortened(fitted)
             row["residuals"] = residuals(fitted)
             if row["kind"] == "fitted":
-                cards = one.own if not row["capabilities"] else _cards(one, row["capabilities"])
+                cards = _cards(one, row["capabilities"]) or one.own
                 row["fitted_on"] = ", ".join(_CARDS[gpu] for gpu in cards)
         path.write_text(json.dumps(rows, indent=1) + "\n", encoding="utf-8")
 
@@ -130,7 +132,8 @@ def _cards(one: KernelFit, capabilities: Sequence[str]) -> list[str]:
 
 
 def _of_card(one: KernelFit, capabilities: Sequence[str]) -> Fitted | None:
-    if not capabilities:
+    timed = {capability_of(gpu) for gpu in SYSTEMS.values()}
+    if timed.isdisjoint(capabilities):
         return one.pooled
     return next((one.own[gpu] for gpu in _cards(one, capabilities)), None)
 

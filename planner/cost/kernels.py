@@ -132,12 +132,20 @@ def gemm_kernel(want: Library) -> GemmKernel:
 
 
 @lru_cache(maxsize=1024)
-def moe_kernel(want: Library) -> tuple[MoeKernel, float]:
-    """(constants, projections into an expert: 2 gated, 1 not) of an engine's fused MoE."""
+def moe_kernel(want: Library, *, plain: bool = False) -> tuple[MoeKernel, float]:
+    """(constants, projections into an expert: 2 gated, 1 not) of an engine's fused MoE.
+
+    Args:
+        want: The library.
+        plain: Whether the model's experts have no gate; kernels that were timed with one all the
+            same (older versions) answer for that.
+    """
     row = _choose("moe", want)
     from planner.cost.moe import MoeKernel  # noqa: PLC0415  # single operations alone
 
-    return MoeKernel(**row["constants"]), float(row["gated"])
+    return MoeKernel(**row["constants"]), 1.0 if plain and row["knows_plain"] else float(
+        row["gated"]
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,11 +3,11 @@
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
 
 from planner.cost.card import Card
 from planner.cost.gemm import _softened_waves
 from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max
-
 
 HEIGHTS = (16.0, 32.0, 64.0, 128.0)
 """Rows of a tile that the libraries choose among."""
@@ -152,7 +152,7 @@ def row_blocks(loads: Floats) -> tuple[float, ...]:
     return (float(local.size), float(local.sum()), *blocks)
 
 
-def _tile(kernel: MoeKernel, work: MoeWork) -> tuple[Floats, Floats]:
+def tile(kernel: MoeKernel, work: MoeWork) -> tuple[npt.NDArray[np.intp], Floats]:
     """(index into HEIGHTS, width) of the tile that the library's rule takes."""
     tokens = np.asarray(work.num_tokens, float)
     load = np.asarray(work.assignments, float) / np.maximum(1.0, work.touched)
@@ -167,7 +167,8 @@ def _tile(kernel: MoeKernel, work: MoeWork) -> tuple[Floats, Floats]:
     index = np.select(rules, [np.where(few, 0, 2), by_tokens, by_fp8, marlin], by_load)
     narrow = [few * 32.0 + ~few * 64.0, np.where(tokens <= 64, 64.0, 128.0)]
     wide = np.where(index <= 1, 64.0, 128.0)
-    return index, np.select(rules, [*narrow, np.where(tokens <= 8, 64.0, 128.0), wide], wide)
+    width = np.select(rules, [*narrow, np.where(tokens <= 8, 64.0, 128.0), wide], wide)
+    return np.asarray(index, np.intp), width
 
 
 def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> Floats:
@@ -181,7 +182,7 @@ def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> 
     num_bytes = touched * (np.asarray(work.gated) + 1.0) * hidden * inter * kernel.weight_bytes
     share = cache_share(num_bytes, kernel.l2_reach * np.asarray(card.l2_bytes)) * warm
     rate = blended_rate(share, l2, dram)
-    index, width = _tile(kernel, work)
+    index, width = tile(kernel, work)
     height = np.asarray(HEIGHTS)[index]
     row_blocks = np.take_along_axis(np.asarray(work.row_blocks), index[..., None], -1)[..., 0]
     sm = np.asarray(card.sm_count, float)

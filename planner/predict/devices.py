@@ -8,16 +8,19 @@ from hwprofiles.lookup import find_gpu
 from planner.cost.card import Card
 from planner.cost.deployment import card_of, half_flops
 
-_GEMM_PEAK = {
+_GEMM_PEAK: dict[str, tuple[str, ...]] = {
     "bf16": ("bf16",),
     "fp16": ("bf16", "fp16"),
     "fp8": ("fp8",),
     "fp8_block": ("fp8",),
     "int4": ("bf16", "fp16"),
     "int8": ("bf16", "fp16"),
+    "sq": ("int8",),
     "w4a16_mxfp4": ("bf16", "fp16"),
     "nvfp4": ("fp4", "fp8"),
 }
+"""Format of the weights -> arithmetic, the first that the card has. int4 and int8 are weight-only;
+sq is SmoothQuant's int8 by int8."""
 
 
 @lru_cache(maxsize=256)

@@ -127,6 +127,11 @@ def _gemm_seconds(rows: Sequence[Prepared]) -> Any:
     return gemm_seconds(stack(cards), stack(kernels), stack(works), warm=True)
 
 
+PLAIN_EXPERTS = frozenset({(128, 6, 1856), (512, 22, 2688), (512, 22, 5120)})
+"""(experts, experts of a token, width) of models whose experts have no gate: Nemotron 3 Nano, Super
+and Ultra (mlp_hidden_act relu2 in their config.json)."""
+
+
 @dataclass(frozen=True, slots=True)
 class Routing:
     """How tokens are spread over experts and ranks."""
@@ -172,26 +177,27 @@ def _exponent(distribution: str) -> float | None:
 
 def _moe(line: Line) -> Prepared:
     gpu, dtype = text(line, "gpu"), text(line, "dtype", "bf16")
-    kernel, gated = moe_kernel(_library(line, dtype))
     tp, ep = integer(line, "tp", 1), integer(line, "ep", 1)
     tokens, experts = integer(line, "num_tokens"), integer(line, "num_experts")
-    top_k = integer(line, "topk")
+    top_k, inter = integer(line, "topk"), integer(line, "inter")
     if experts > MAX_EXPERTS:
         raise InputError(f"field 'num_experts' is {experts}; at most {MAX_EXPERTS} are priced")
+    plain = (experts, top_k, inter) in PLAIN_EXPERTS
+    kernel, gated = moe_kernel(_library(line, dtype), plain=plain)
     if top_k > experts or ep > experts:
         raise InputError(f"topk {top_k} and ep {ep} must not exceed num_experts {experts}")
     spread = text(line, "distribution", "balanced")
-    routing = Routing(tokens, experts, top_k, spread, ep, ep > 1 and kernel.all_rows > 0)
+    routing = Routing(tokens, experts, top_k, spread, ep, ep > 1 and float(kernel.all_rows) > 0)
     touched, assigned, *blocks = expert_loads(routing)
     work = MoeWork(
         num_tokens=tokens,
         hidden=integer(line, "hidden"),
-        inter=integer(line, "inter") / tp,
+        inter=inter / tp,
         local_experts=experts / ep,
         touched=touched,
         assignments=assigned,
         all_assignments=tokens * top_k,
-        row_blocks=tuple(blocks),
+        row_blocks=np.array(blocks),
         gated=gated,
         peak_flops=peak(device(gpu), dtype),
     )

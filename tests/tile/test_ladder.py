@@ -109,3 +109,13 @@ def test_every_row_names_a_source_and_a_kind() -> None:
     rows = [p for engine in ENGINES for p in kernel_paths(engine)]
     assert len(rows) > 80
     assert all(p.source and p.kind in ("published", "measured", "assumed") for p in rows)
+
+
+def test_fp8_caches_on_ada_are_not_read_in_pieces_by_xqa() -> None:
+    ada = AttentionQuery("trtllm", "8.9", "gqa", 128, 8, "fp8")
+    path = find_path(ada, 1)
+    assert path.path_id == "trtllm.xqa_fp8.sm89"
+    assert not keeps_split_kv(path, ada, 1)
+    for other in (AttentionQuery("trtllm", "8.9", "gqa", 128, 8, "bf16"),
+                  AttentionQuery("trtllm", "8.6", "gqa", 128, 8, "fp8")):  # fmt: skip
+        assert keeps_split_kv(find_path(other, 1), other, 1)
