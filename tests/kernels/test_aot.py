@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -35,6 +36,8 @@ CASES = [
     ("attend", 120, 32, {"mask": "tree", "tree_words": 1, "window": True}, "mma.m16n8"),
     ("merge", 120, 1, {"sinks": True}, "none"),
 ]
+SPILL_UNDER_3_4 = {("attend", 89, 128)}
+"""Refused, so that a build under Triton 3.4 finds another configuration."""
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +61,8 @@ def compiled() -> list[dict[str, object]]:
 @pytest.mark.parametrize("place", range(len(CASES)), ids=[f"{c[0]}-sm{c[1]}-{c[2]}" for c in CASES])
 def test_default_configurations_are_clean(compiled: list[dict[str, object]], place: int) -> None:
     found = compiled[place]
-    assert found["refusal"] == ""
+    known = CASES[place][:3] in SPILL_UNDER_3_4 and version("triton").startswith("3.4.")
+    assert bool(found["refusal"]) == known
     assert found["blocks"] >= 1
     assert found["matrix"] == CASES[place][4]
     assert found["elf"]
