@@ -1,4 +1,5 @@
-"""The planner's own cost: a whole `recommend`, the search alone, and `predict` by the thousand.
+"""The planner's own cost: a whole `recommend`, the search alone, `predict` by the thousand, and an
+exhaustive `design` study.
 
 usage: python -m benchmarks.bench [RESULT.json]
 
@@ -20,6 +21,8 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from planner.design.answer import design
+from planner.design.question import DesignQuestion, TargetAsked
 from planner.search.question import Question
 from planner.search.recommend import recommend
 
@@ -128,6 +131,32 @@ def _scenarios() -> Iterator[dict[str, object]]:
             }
 
 
+DESIGN_STUDY = DesignQuestion(
+    targets=tuple(TargetAsked(gpu) for gpu in ("H200", "B200", "H20")),
+    params=8e9,
+    values={
+        "num_layers": tuple(range(22, 52)),
+        "hidden_size": tuple(range(2560, 5377, 128)),
+    },
+)
+"""Over 200,000 pairs of an architecture and a load: 8B dense at 32K, batch 1, 32 and 256."""
+
+
+def design_study() -> dict[str, float]:
+    """Pairs that an exhaustive study evaluates per second, D and drafter optimised in each."""
+    started, cpu = time.perf_counter(), time.process_time()
+    result = design(DESIGN_STUDY)
+    wall_s, cpu_s = time.perf_counter() - started, time.process_time() - cpu
+    return {
+        "architectures": result.architectures,
+        "pairs": result.pairs,
+        "front": result.front_size,
+        "cpu_s": cpu_s,
+        "wall_s": wall_s,
+        "pairs_per_cpu_s": result.pairs / cpu_s,
+    }
+
+
 def cpu_model() -> str:
     """The processor as the system names it."""
     info = Path("/proc/cpuinfo")
@@ -150,6 +179,7 @@ def main() -> None:
         "search_default": search(DEFAULT_QUESTION, runs=10),
         "search_large": search(LARGE_QUESTION, runs=3),
         "predict": predict_process(),
+        "design": design_study(),
     }
     target = Path(sys.argv[1]) if len(sys.argv) > 1 else DEFAULT_RESULT
     target.parent.mkdir(parents=True, exist_ok=True)
@@ -158,7 +188,7 @@ def main() -> None:
 
 
 def _summary(result: Mapping[str, Any], target: Path) -> str:
-    whole, many = result["recommend"], result["predict"]
+    whole, many, study = result["recommend"], result["predict"], result["design"]
     lines = [
         f"{result['cpu']}, {result['cores']} cores, Python {result['python']}, "
         f"load {result['load_1min']:.1f}",
@@ -174,6 +204,9 @@ def _summary(result: Mapping[str, Any], target: Path) -> str:
     lines += [
         f"predict    {many['scenarios_per_s']:,.0f} scenarios/s: {many['lines']:,} lines in "
         f"{many['median_s']:.2f} s, {many['peak_mib']:.0f} MiB peak, median of 3",
+        f"design     {study['pairs']:,} pairs of architecture and load in "
+        f"{study['cpu_s']:.1f} s of one core ({study['pairs_per_cpu_s']:,.0f}/s), "
+        f"{study['wall_s']:.1f} s wall, once",
         f"written    {target}",
     ]
     return "\n".join(lines)

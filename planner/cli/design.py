@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, get_args
 
 import typer
@@ -13,6 +14,7 @@ from planner.design.answer import design
 from planner.design.question import DEFAULT_OBJECTIVES, DesignQuestion, TargetAsked
 from planner.design.records import DesignResult, Objective
 from planner.design.shape import AttentionFamily
+from planner.design.targets_file import read_targets
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -53,6 +55,14 @@ def command(
     ] = "1,3",
     drafter: Annotated[
         str | None, typer.Option("--drafter", metavar="LIST", help="Drafter families allowed.")
+    ] = None,
+    match: Annotated[
+        str | None,
+        typer.Option("--match", metavar="MODEL@GPU", help="Keep that model's time per token."),
+    ] = None,
+    targets_file: Annotated[
+        Path | None,
+        typer.Option("--targets", metavar="FILE.yaml", help="Deployments with weights, limits."),
     ] = None,
     gpu: Annotated[
         Texts, typer.Option("--gpu", metavar="[Nx]NAME", help="Card. Repeatable.")
@@ -116,6 +126,15 @@ def command(
         int, typer.Option("--rows", metavar="N", min=1, help="Designs of each class to list.")
     ] = 4,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of sampling.")] = 0,
+    prices: Annotated[
+        Path | None,
+        typer.Option("--prices", metavar="FILE.yaml", help="Price per hour of each card."),
+    ] = None,
+    out: Annotated[
+        Path | None,
+        typer.Option("--out", metavar="DIR", help="Write design.json and the config.json here."),
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite what DIR holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
 ) -> None:
     """Which architecture, heads and drafter to pretrain for these deployments?"""
@@ -133,6 +152,8 @@ def command(
         )
         for name in gpu or ()
     )
+    if targets_file is not None:
+        targets = (*targets, *read_targets(targets_file))
     question = DesignQuestion(
         targets=targets,
         params=_amount("--params", params),
@@ -140,6 +161,7 @@ def command(
         tolerance=_share("--tolerance", tolerance),
         source=source,
         baseline=baseline,
+        match=_match(match),
         vary=_words(vary),
         values=_values(values),
         attention=_attention(attention),
@@ -154,10 +176,15 @@ def command(
         max_drafter_params=_amount("--max-drafter-params", max_drafter_params),
         max_drafter_hours=max_drafter_hours,
         pretraining_tokens=_amount("--train-tokens", train_tokens),
+        prices=_prices(prices),
         choose=choose,
         seed=seed,
     )
     result = design(question)
+    if out is not None:
+        from planner.report.design_files import write_design  # noqa: PLC0415  # for files alone
+
+        write_design(out, result, force=force)
     if as_json:
         print(result.model_dump_json(indent=1))
     else:
@@ -169,6 +196,23 @@ def _print_page(result: DesignResult, rows: int) -> None:
     from planner.report.screen import screen_text  # noqa: PLC0415
 
     sys.stdout.write(screen_text(design_page(result, rows)))
+
+
+def _match(text: str | None) -> tuple[str, str] | None:
+    if text is None:
+        return None
+    model, at, card = text.rpartition("@")
+    if not at or not model.strip() or not card.strip():
+        raise InputError(f"--match {text[:60]!r}: write MODEL@GPU, for example Qwen2.5-7B@H100")
+    return model.strip(), card.strip()
+
+
+def _prices(path: Path | None) -> dict[str, float]:
+    if path is None:
+        return {}
+    from planner.report.prices import read_prices  # noqa: PLC0415  # few ask for it
+
+    return dict(read_prices(path).per_hour)
 
 
 def _words(texts: Sequence[str] | None) -> tuple[str, ...]:

@@ -1,5 +1,6 @@
 """The job of `planner design`: every shape of the space on every load, and the front of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -8,9 +9,11 @@ from planner import __version__
 from planner.cost.smooth import Floats
 from planner.design.chosen import Subject, detail
 from planner.design.describe import baseline_design, design_record, load_record, risk_evidence
-from planner.design.ground import budget_of, ground_of, space_of, start_of
+from planner.design.ground import baseline_of, budgets_of, ground_of, space_of, start_of
+from planner.design.notes import notes_of
 from planner.design.pareto import Index, front, thinned
 from planner.design.pool import Ground, Pool, evaluate_column, merged, regime_means, risk_columns
+from planner.design.published import as_shipped
 from planner.design.question import DesignQuestion
 from planner.design.records import Design, DesignInputs, DesignResult, Detail, Objective
 from planner.design.space import Axes, Budget, Column, Refused, columns
@@ -39,46 +42,63 @@ class Searched:
     architectures: int
 
 
-def search_space(axes: Axes, budget: Budget, ground: Ground) -> Searched:
-    """Every shape of the space, evaluated.
+@dataclass(frozen=True, slots=True)
+class Space:
+    """Axes and the budget that fixes the FFN width."""
+
+    axes: Axes
+    budget: Budget
+
+
+def search_spaces(spaces: Sequence[Space], ground: Ground) -> Searched:
+    """Every shape of the spaces, evaluated.
 
     Raises:
+        InputError: they hold too many shapes to go through.
         NoFeasiblePlan: none is left; the message names the tightest constraint.
     """
-    if axes.points > MOST_POINTS:
+    points = sum(space.axes.points for space in spaces)
+    if points > MOST_POINTS:
         raise InputError(
-            f"the space holds {axes.points:,} shapes and at most {MOST_POINTS:,} are gone through "
-            "one by one; narrow an axis (--set num_layers=...) or sample it: --study FILE"
+            f"the space holds {points:,} shapes and at most {MOST_POINTS:,} are gone through one "
+            "by one; narrow an axis (--set num_layers=...) or sample it: --study FILE"
         )
     refused = Refused()
     found: list[Column] = []
     pools: list[Pool] = []
-    count = 0
-    for column in columns(axes, budget, refused):
-        pool = evaluate_column(len(found), column, ground, refused)
-        found.append(column)
-        if pool is not None:
-            count += column.size
-            pools.append(pool)
+    for space in spaces:
+        for column in columns(space.axes, space.budget, refused):
+            pool = evaluate_column(len(found), column, ground, refused)
+            found.append(column)
+            if pool is not None:
+                pools.append(pool)
     if not pools:
-        raise NoFeasiblePlan(nothing_left(refused, axes, budget))
-    return Searched(tuple(found), merged(pools), ground, refused, count)
+        raise NoFeasiblePlan(nothing_left(refused, spaces))
+    pool = merged(pools)
+    count = len(np.unique(np.stack([pool.column, pool.index]), axis=1).T)
+    return Searched(tuple(found), pool, ground, refused, count)
 
 
-def nothing_left(refused: Refused, axes: Axes, budget: Budget) -> str:
+def nothing_left(refused: Refused, spaces: Sequence[Space]) -> str:
     """Why no design is left, the tightest constraint first."""
     found = refused.counted()
+    points, total = sum(x.axes.points for x in spaces), spaces[0].budget.total
     if not found:
-        return f"the axes hold no shape at all ({axes.points} combinations); widen them"
+        return f"the axes hold no shape at all ({points} combinations); widen them"
     reason, why = refused.tightest()
     near = f" ({why.near})" if why.near else ""
     also = "; ".join(f"{r}: {x.count:,}" for r, x in found[:4] if r != reason)
     return (
-        f"no design of {budget.total / 1e9:.3g}B parameters is left of {axes.points:,} shapes. "
+        f"no design of {total / 1e9:.3g}B parameters is left of {points:,} shapes. "
         f"Tightest constraint: {reason}{near}, {why.count:,} set aside"
         + (f". Also set aside: {also}" if also else "")
         + ". Loosen it, widen --tolerance, or vary more axes"
     )
+
+
+def seeks_size(q: DesignQuestion) -> bool:
+    """Whether the largest models that keep a latency are sought: nothing else bounds the size."""
+    return q.match is not None and q.params is None and q.source is None
 
 
 def _stepped(values: Floats, step: float) -> Floats:
@@ -91,9 +111,11 @@ def scores_of(
 ) -> tuple[tuple[Objective, ...], Floats]:
     """(objectives that apply, scores of each design: larger is better, risk last)."""
     means = regime_means(pool, ground)
+    sign = 1.0 if seeks_size(q) else -1.0
+    step = 2.0 * float(np.log1p(budget.tolerance))
     made: dict[Objective, Floats] = {
         "kv_bytes": -np.log(np.maximum(pool.kv_bytes, 1.0)),
-        "params": -_stepped(np.log(pool.params / budget.total), 2.0 * np.log1p(budget.tolerance)),
+        "params": sign * _stepped(np.log(pool.params / budget.total), step),
         "training": -_stepped(np.log1p(pool.hours), TRAINING_STEP),
     }
     if "latency" in means:
@@ -133,11 +155,12 @@ def design(q: DesignQuestion) -> DesignResult:
         NoFeasiblePlan: no design satisfies the limits; the tightest is named.
     """
     start = start_of(q)
-    budget = budget_of(q, start)
-    ground = ground_of(q, start, budget)
-    axes = space_of(q, start, budget, ground)
-    searched = search_space(axes, budget, ground)
-    return result_of(q, start, budget, searched)
+    budgets = budgets_of(q, start)
+    ground = ground_of(q, start, budgets[0])
+    spaces = [Space(space_of(q, start, budget, ground), budget) for budget in budgets]
+    searched = search_spaces(spaces, ground)
+    middle = min(budgets, key=lambda b: abs(b.total - start.arch.params_total))
+    return result_of(q, start, middle, searched)
 
 
 def result_of(q: DesignQuestion, start: Start, budget: Budget, searched: Searched) -> DesignResult:
@@ -151,24 +174,16 @@ def result_of(q: DesignQuestion, start: Start, budget: Budget, searched: Searche
     designs = tuple(
         design_record(i + 1, picked, i, searched.columns, ground) for i in range(len(order))
     )
-    baseline = baseline_design(start, ground)
+    compared = baseline_of(q, start)
+    baseline = baseline_design(compared, ground)
     return DesignResult(
         planner_version=__version__,
-        inputs=DesignInputs(
-            params_total=budget.total,
-            params_active=budget.active,
-            tolerance=budget.tolerance,
-            source=start.arch.name if q.source else "",
-            varied=q.vary,
-            objectives=objectives,
-            tile_rows=q.tile_rows,
-            pretraining_tokens=ground.pretraining_tokens,
-            recipe_noise_nats=ground.table.recipe_noise_nats,
-            seed=q.seed,
-        ),
+        inputs=_inputs(q, start, budget, objectives, ground),
         loads=tuple(load_record(s, x, q.prices) for s, x in ground.loads),
         baseline=baseline,
-        baseline_as_shipped=(),
+        baseline_as_shipped=as_shipped(
+            q.baseline or q.source or compared.arch.name, ground.servings, q.temperature
+        ),
         front=designs,
         front_size=size,
         front_step=step,
@@ -178,7 +193,29 @@ def result_of(q: DesignQuestion, start: Start, budget: Budget, searched: Searche
         rejected=_rejections(searched.refused),
         architectures=searched.architectures,
         pairs=searched.architectures * len(ground.loads),
-        notes=(),
+        notes=notes_of(q, budget, ground, designs),
+    )
+
+
+def _inputs(
+    q: DesignQuestion,
+    start: Start,
+    budget: Budget,
+    objectives: tuple[Objective, ...],
+    ground: Ground,
+) -> DesignInputs:
+    return DesignInputs(
+        params_total=budget.total,
+        params_active=budget.active,
+        tolerance=budget.tolerance,
+        source=start.arch.name if q.source else "",
+        match="@".join(q.match) if q.match else "",
+        varied=q.vary,
+        objectives=objectives,
+        tile_rows=q.tile_rows,
+        pretraining_tokens=ground.pretraining_tokens,
+        recipe_noise_nats=ground.table.recipe_noise_nats,
+        seed=q.seed,
     )
 
 
@@ -191,7 +228,7 @@ def _detail(
 ) -> Detail:
     """The design that the user names, or the fastest that is no riskier than the baseline."""
     ground = searched.ground
-    number, why = choice(q.choose, designs, baseline, ground)
+    number, why = choice(q, designs, baseline, ground)
     row = number - 1
     column = searched.columns[int(picked.column[row])]
     variant = ground.variants[int(picked.variant[row])]
@@ -200,23 +237,26 @@ def _detail(
 
 
 def choice(
-    asked: int | None, designs: tuple[Design, ...], baseline: Design, ground: Ground
+    q: DesignQuestion, designs: tuple[Design, ...], baseline: Design, ground: Ground
 ) -> tuple[int, str]:
     """(number of the design to show in full, why).
 
     Raises:
         InputError: there is no such design.
     """
+    asked, largest = q.choose, seeks_size(q)
     if asked is not None:
         if not 1 <= asked <= len(designs):
             raise InputError(f"--choose {asked}: the front shows designs 1 to {len(designs)}")
         return asked, "asked for"
     classes = ground.table.classes
     limit = classes[baseline.risk].rank
-    for one in designs:  # fastest first
+    best = "largest" if largest else "fastest"
+    ordered = sorted(designs, key=lambda d: -d.params_total) if largest else designs
+    for one in ordered:
         if classes[one.risk].rank <= limit:
-            return one.number, f"fastest that is no riskier than {baseline.name} ({baseline.risk})"
-    return 1, f"fastest; none is as safe as {baseline.name} ({baseline.risk})"
+            return one.number, f"{best} that is no riskier than {baseline.name} ({baseline.risk})"
+    return ordered[0].number, f"{best}; none is as safe as {baseline.name} ({baseline.risk})"
 
 
 def _rejections(refused: Refused) -> tuple[Rejection, ...]:

@@ -11,14 +11,14 @@ from planner.arch.mixers import Heads
 from planner.arch.records import ModelArch
 from planner.design.config import config_of
 from planner.design.describe import Speeds
-from planner.design.evaluate import Candidate, Curves, admitted, serve
+from planner.design.evaluate import Candidate, admitted, serve
 from planner.design.limits import draft_limits
 from planner.design.pool import Ground, kv_bytes
 from planner.design.quality import classify, gaps
 from planner.design.records import Design, Detail, GroupStep, Sensitivity
 from planner.design.shape import FFN_MATRICES, Mixers, Shape, Window, arch_of
 from planner.design.space import MULTIPLE
-from planner.design.targets import Load, Serving, deployment, illegal
+from planner.design.targets import Curves, Load, Serving, deployment, illegal
 from planner.design.variants import Variant
 from planner.drafters.records import DrafterSpec
 from planner.drafters.registry import work_of
@@ -56,9 +56,9 @@ class AtEnd:
         return replace(expected, first=first, decay=decay, cap=cap, head=())
 
 
-def speeds_of(arch: ModelArch, candidate: Candidate, ground: Ground, curves: Curves) -> Speeds:
+def speeds_of(arch: ModelArch, candidate: Candidate, servings: Sequence[Serving]) -> Speeds:
     """One architecture with one drafter on every load."""
-    served = [serve(s, arch, [candidate], curves) for s in ground.servings]
+    served = [serve(s, arch, [candidate]) for s in servings]
     return Speeds(
         np.concatenate([x.plain_rate[0] for x in served]).tolist(),
         np.concatenate([x.rate[0, 0] for x in served]).tolist(),
@@ -72,16 +72,14 @@ def detail(subject: Subject, ground: Ground, why: str) -> Detail:
     config = config_of(subject.variant.shape(subject.shape))
     arch = read_hf_config(config, name=subject.design.name, source="planner design")
     candidate = Candidate(subject.variant, arch)
-    lifted = replace(
-        ground, servings=tuple(replace(s, tile_rows=NO_TILE_RULE) for s in ground.servings)
-    )
+    lifted = [replace(s, tile_rows=NO_TILE_RULE) for s in ground.servings]
     return Detail(
         design=subject.design,
         why=why,
         config=config,
         limits=tuple(draft_limits(s, arch) for s in ground.servings),
         evaluations=evaluations(arch, candidate, subject.design, ground),
-        without_tile_rule=tuple(speeds_of(arch, candidate, lifted, ground.acceptance).draft_len),
+        without_tile_rule=tuple(speeds_of(arch, candidate, lifted).draft_len),
         steps=group_steps(subject, ground),
         sensitivity=_sensitivity(arch, candidate, subject.design, ground),
         not_covered=gaps(ground.table, subject.shape, float(arch.params_total)),
@@ -93,7 +91,7 @@ def evaluations(
 ) -> tuple[Evaluation, ...]:
     """Each load as `recommend` records it, with as many sequences as really run."""
     return tuple(
-        _evaluation((s, load), arch, candidate, (served.draft_len, int(served.running)), ground)
+        _evaluation((s, load), arch, candidate, (served.draft_len, int(served.running)))
         for (s, load), served in zip(ground.loads, design.served, strict=True)
     )
 
@@ -103,7 +101,6 @@ def _evaluation(
     arch: ModelArch,
     candidate: Candidate,
     at: tuple[int, int],
-    ground: Ground,
 ) -> Evaluation:
     (s, load), (draft_len, running) = place, at
     d = deployment(s, arch)
@@ -111,7 +108,7 @@ def _evaluation(
     spec = candidate.variant.spec(candidate.arch, s.weights, s.engine)
     drafted = Drafted()
     if spec is not None:
-        drafted = Drafted(spec, work_of(spec), (ground.acceptance.curve(spec, load.context_len),))
+        drafted = Drafted(spec, work_of(spec), (s.acceptance.curve(spec, load.context_len),))
     found = evaluate_grid(target_grid(d, grid), drafted, Limits(s.tile_rows))
     return evaluation(found, grid, (0, 0, grid.draft_lens.index(draft_len)), None)
 
@@ -166,7 +163,7 @@ def group_steps(subject: Subject, ground: Ground) -> tuple[GroupStep, ...]:
 
 
 def _group_step(subject: Subject, shape: Shape, arch: ModelArch, ground: Ground) -> GroupStep:
-    speeds = speeds_of(arch, Candidate(subject.variant, arch), ground, ground.acceptance)
+    speeds = speeds_of(arch, Candidate(subject.variant, arch), ground.servings)
     before = subject.design
     rates = [
         x.tok_s_gpu * s.num_gpus for x, (s, _) in zip(before.served, ground.loads, strict=True)
@@ -220,11 +217,14 @@ def _sensitivity(
         spec = candidate.variant.spec(candidate.arch, s.weights, s.engine)
         if spec is None or depth == 0:
             continue
-        alone = replace(ground, servings=(replace(s, loads=(load,)),))
-        curve = ground.acceptance.curve(spec, load.context_len)
+        curve = s.acceptance.curve(spec, load.context_len)
         low, high = curve.interval(depth)
         ends = [
-            speeds_of(arch, candidate, alone, AtEnd(ground.acceptance, depth, high=end))
+            speeds_of(
+                arch,
+                candidate,
+                [replace(s, loads=(load,), acceptance=AtEnd(s.acceptance, depth, high=end))],
+            )
             for end in (False, True)
         ]
         mine = design.served[i]

@@ -130,8 +130,8 @@ def shape_of(arch: ModelArch, config: Mapping[str, Any]) -> Shape:
     if not full or len(kinds) > 1 or not _known(arch):
         raise InputError(
             f"{arch.name}: {', '.join(sorted(g.name for g in arch.groups))} layers cannot be "
-            "varied; the design space holds grouped, latent and windowed attention and gated "
-            "delta-rule layers. Name it as --baseline and give --params instead"
+            "varied or compared; the design space holds grouped, latent and windowed attention "
+            "and gated delta-rule layers, one kind beside the full ones"
         )
     dense = [g for g in full if g.moe is None]
     moe = next((g.moe for g in arch.groups if g.moe), None)
@@ -213,7 +213,7 @@ def _other(group: LayerGroup, config: Mapping[str, Any]) -> Window | DeltaDims:
     if any(key not in config for key in keys):
         raise InputError(
             "linear layers other than gated delta-rule ones (linear_num_key_heads ...) cannot be "
-            "varied; name the model as --baseline and give --params instead"
+            "varied or compared"
         )
     return DeltaDims(
         config["linear_num_key_heads"],

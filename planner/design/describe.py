@@ -80,7 +80,9 @@ def short_name(shape: Shape) -> str:
     heads = f"{full.num_heads} MLA" if isinstance(full, Latent) else ""
     if isinstance(full, Heads):
         heads = f"{full.num_heads}/{full.num_kv_heads}x{full.head_dim}"
-    mixed = f" 1:{shape.mixers.others_per_full} {shape.mixers.family}" if shape.mixers.other else ""
+    mixed = (
+        f" 1:{shape.mixers.others_per_full}{shape.mixers.family[0]}" if shape.mixers.other else ""
+    )
     routed = f" {shape.routed.num_experts}e{shape.routed.top_k}" if shape.routed else ""
     return f"{shape.num_layers}x{shape.hidden_size} {heads}{mixed}{routed}"
 
@@ -175,17 +177,15 @@ def design_record(
     )
 
 
-def _own_candidates(start: Start, ground: Ground) -> list[Candidate]:
+def own_candidates(start: Start, ground: Ground) -> list[Candidate]:
     """Drafters beside the start's architecture; MTP only in depths that it could have."""
     plain = replace(start.arch, mtp=replace(start.arch.mtp, status="none", layers=0))
     found = []
     for v in ground.variants:
         if not v.mtp_layers:
             found.append(Candidate(v, plain))
-        elif start.shape is not None:
+        else:
             found.append(Candidate(v, arch_of(v.shape(start.shape))))
-        elif start.arch.mtp.layers == v.mtp_layers:
-            found.append(Candidate(v, start.arch))
     return found
 
 
@@ -193,7 +193,7 @@ def best_of(
     arch: ModelArch, candidates: Sequence[Candidate], ground: Ground
 ) -> tuple[Variant, Speeds]:
     """(drafter with the best mean rate, what it does on each load) of one architecture."""
-    served = [serve(s, arch, candidates, ground.acceptance) for s in ground.servings]
+    served = [serve(s, arch, candidates) for s in ground.servings]
     rate = np.concatenate([x.rate[:, 0] for x in served], axis=1)
     weights = np.array([x.weight for _, x in ground.loads])
     best = int(np.argmax(np.log(rate) @ weights))
@@ -208,7 +208,7 @@ def best_of(
 def baseline_design(start: Start, ground: Ground) -> Design:
     """The start's own shape under the assumptions of the designs."""
     arch = start.arch
-    candidates = _own_candidates(start, ground)
+    candidates = own_candidates(start, ground)
     variant, speeds = best_of(arch, candidates, ground)
     limits = [draft_limits(s, arch) for s in ground.servings]
     served = served_records(speeds, ground, limits)
@@ -219,7 +219,7 @@ def baseline_design(start: Start, ground: Ground) -> Design:
     return Design(
         number=0,
         name=arch.name,
-        shape=shape_record(replace(_shape(start), mtp_layers=variant.mtp_layers)),
+        shape=shape_record(replace(start.shape, mtp_layers=variant.mtp_layers)),
         drafter=variant.name,
         params_total=float(arch.params_total),
         params_active=float(arch.params_active),
@@ -232,17 +232,11 @@ def baseline_design(start: Start, ground: Ground) -> Design:
             )
         ),
         kv_bytes_per_token=float(kv_bytes(arch, s.kv_dtype)),
-        risk=str(classify(ground.table, _shape(start), np.array([float(arch.params_total)]))[0]),
+        risk=str(classify(ground.table, start.shape, np.array([float(arch.params_total)]))[0]),
         user_tok_s=user,
         gpu_tok_s=card,
         served=served,
     )
-
-
-def _shape(start: Start) -> Shape:
-    if start.shape is None:
-        raise ValueError(f"{start.arch.name} has no shape in the design space")
-    return start.shape
 
 
 def risk_evidence(table: QualityTable, designs: Sequence[Design]) -> tuple[RiskEvidence, ...]:

@@ -7,12 +7,11 @@ room from them, and the rate over the whole deployment decides.
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
-from planner.acceptance.curve import AcceptanceCurve
 from planner.arch.records import ModelArch
 from planner.cost.deployment import Deployment
 from planner.cost.interval import HELPS
@@ -33,14 +32,6 @@ from planner.search.evaluate import (
 )
 
 Number = TypeVar("Number", bound=np.generic)
-
-
-class Curves(Protocol):
-    """Where acceptance comes from."""
-
-    def curve(self, spec: DrafterSpec, context: int) -> AcceptanceCurve:
-        """Acceptance of a drafter at a context."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +64,7 @@ class _Best(NamedTuple):
     draft_len: npt.NDArray[np.int16]
 
 
-def serve(
-    s: Serving, arch: ModelArch, candidates: Sequence[Candidate], acceptance: Curves
-) -> Served:
+def serve(s: Serving, arch: ModelArch, candidates: Sequence[Candidate]) -> Served:
     """One column on one deployment."""
     d = deployment(s, arch)
     lens = admitted(s, d)
@@ -88,7 +77,7 @@ def serve(
     target = shared if at_once else target_grid(d, replace(plain, running=running))
     plain_rate = _wide(running / target.target.total)
     rest = _Best(plain_rate, _wide(running), np.zeros(plain_rate.shape, np.int16))
-    best = [_best(s, c, shared, rest, acceptance) for c in candidates]
+    best = [_best(s, c, shared, rest) for c in candidates]
     cells, shape = s.cells(), plain_rate.shape[:3]
     return Served(
         plain_rate=_at_loads(plain_rate[..., 0], cells),
@@ -124,9 +113,7 @@ def _most_running(d: Deployment, spec: DrafterSpec | None, grid: Grid) -> Floats
     return np.floor((room(d) - one) / each + 1.0 + 1e-9)
 
 
-def _best(
-    s: Serving, candidate: Candidate, shared: TargetGrid, plain: _Best, acceptance: Curves
-) -> _Best:
+def _best(s: Serving, candidate: Candidate, shared: TargetGrid, plain: _Best) -> _Best:
     """The drafter's best D by rate; plain decoding where it does not help."""
     grid = shared.grid
     spec = candidate.variant.spec(candidate.arch, s.weights, s.engine)
@@ -138,7 +125,7 @@ def _best(
     if not np.all(most >= offered):
         running = np.clip(most, 1.0, offered)
         passes = target_grid(shared.deployment, replace(grid, running=running))
-    curves = tuple(acceptance.curve(spec, c) for c in s.contexts)
+    curves = tuple(s.acceptance.curve(spec, c) for c in s.contexts)
     found = evaluate_grid(passes, Drafted(spec, work_of(spec), curves), Limits(s.tile_rows))
     rate = running * found.speedup / passes.target.total
     rate = _wide(np.where(found.usable, rate, -np.inf))

@@ -8,6 +8,7 @@ from planner.arch.quant import kv_dtype_name, weight_format
 from planner.arch.records import WeightFormat
 from planner.design.axes import axes_around, axis_of
 from planner.design.pool import Ground
+from planner.design.published import matched
 from planner.design.quality import read_table
 from planner.design.question import DesignQuestion, TargetAsked
 from planner.design.shape import Shape
@@ -32,21 +33,29 @@ from planner.workload.parse import parse_workload
 TOKENS_PER_PARAM = 20.0
 """Pretraining tokens per parameter where none are stated: compute-optimal, the least that is used
 (arXiv:2203.15556)."""
+MATCHED_SIZES = (0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.1, 1.25, 1.4, 1.6, 1.8, 2.0)
+"""Sizes relative to the model whose latency is to be matched."""
 
 
 def start_of(q: DesignQuestion) -> Start:
     """Where the space is centred."""
     if q.source is not None:
-        return start_from(q.source, must_vary=True)
-    if q.params is None:
-        if q.match is None:
-            raise InputError("give a budget (--params 8B), a shape (--from) or --match MODEL@GPU")
-        return start_from(q.match[0], must_vary=True)
-    return start_from(nearest(q.params, q.active), must_vary=True)
+        return start_from(q.source)
+    if q.params is not None:
+        return start_from(nearest(q.params, q.active))
+    if q.match is None:
+        raise InputError("give a budget (--params 8B), a shape (--from) or --match MODEL@GPU")
+    return start_from(q.match[0])
 
 
-def budget_of(q: DesignQuestion, start: Start) -> Budget:
-    """Parameters that a design may have: the stated ones, else the start's."""
+def baseline_of(q: DesignQuestion, start: Start) -> Start:
+    """The published shape that designs are compared with."""
+    return start if q.baseline is None else start_from(q.baseline)
+
+
+def budgets_of(q: DesignQuestion, start: Start) -> tuple[Budget, ...]:
+    """Parameters that a design may have: the stated ones, else the start's; with a latency to match
+    and no budget, a ladder of sizes around the start's."""
     total = q.params or float(start.arch.params_total)
     active = q.active
     if active is None and start.arch.is_moe and q.params is None:
@@ -56,13 +65,15 @@ def budget_of(q: DesignQuestion, start: Start) -> Budget:
             f"--active {active / 1e9:g}B is more than --params {total / 1e9:g}B; active parameters "
             "are those of one token"
         )
-    return Budget(total, active, q.tolerance)
+    if q.params is not None or q.source is not None:
+        return (Budget(total, active, q.tolerance),)
+    return tuple(Budget(total * x, active and active * x, q.tolerance) for x in MATCHED_SIZES)
 
 
 def _scaled(shape: Shape, start: Start, budget: Budget) -> Shape:
     """The start's shape at the budget's size: width and depth grow together."""
     mine, theirs = budget.active or budget.total, float(start.arch.params_active)
-    if start.shape is None or abs(mine / theirs - 1.0) < 0.1:
+    if abs(mine / theirs - 1.0) < 0.1:
         return shape
     factor = (mine / theirs) ** (1.0 / 3.0)
     return replace(
@@ -75,11 +86,7 @@ def _scaled(shape: Shape, start: Start, budget: Budget) -> Shape:
 def space_of(q: DesignQuestion, start: Start, budget: Budget, ground: Ground) -> Axes:
     """Axes around the start; a routed budget needs a routed start and the reverse."""
     shape = start.shape
-    if shape is None:
-        raise InputError(f"{start.arch.name} cannot be varied; give --params instead")
     vary = frozenset(axis_of(name) for name in q.vary) if q.vary else None
-    if vary is None and q.source is not None and not q.values:
-        vary = None
     stated = {axis_of(name): values for name, values in q.values.items()}
     axes = axes_around(
         _scaled(shape, start, budget) if q.source is None else shape,
@@ -113,8 +120,17 @@ def serving_of(asked: TargetAsked, q: DesignQuestion, start: Start) -> Serving:
     tp = asked.tp or (count if engine[0] in TENSOR_PARALLEL else 1)
     if count % tp:
         raise InputError(f"--tp {tp} does not divide {count} GPUs of {asked.gpu}")
+    workload = parse_workload(asked.workload)
+    stated = Question(
+        model="design",
+        gpu=asked.gpu,
+        temperature=q.temperature,
+        acceptance=q.acceptance,
+        tokens_per_round=q.tokens_per_round,
+    )
     return Serving(
         gpu=asked.gpu,
+        quant=asked.quant,
         machine=machine,
         num_gpus=count,
         tp=tp,
@@ -122,7 +138,8 @@ def serving_of(asked: TargetAsked, q: DesignQuestion, start: Start) -> Serving:
         engine_version=engine[1] or DEFAULT_VERSIONS.get(engine[0]),
         weights=fmt,
         kv_dtype=cache,
-        workload=parse_workload(asked.workload),
+        workload=workload,
+        acceptance=Acceptance(stated, workload, "design"),
         loads=tuple(
             Load(b, c, asked.weight, asked.slo_s) for b in asked.batch for c in asked.context
         ),
@@ -145,17 +162,11 @@ def ground_of(q: DesignQuestion, start: Start, budget: Budget) -> Ground:
     if not q.targets:
         raise InputError("give a deployment: --gpu H200, or --targets FILE.yaml")
     servings = tuple(serving_of(t, q, start) for t in q.targets)
-    asked = Question(
-        model="design",
-        gpu=q.targets[0].gpu,
-        temperature=q.temperature,
-        acceptance=q.acceptance,
-        tokens_per_round=q.tokens_per_round,
-    )
+    if q.match is not None:
+        servings = matched(*q.match, servings, q.temperature)
     return Ground(
         servings=servings,
         variants=_variants(q, budget),
-        acceptance=Acceptance(asked, servings[0].workload, "design"),
         table=read_table(Path(q.quality_table) if q.quality_table else None),
         pretraining_tokens=q.pretraining_tokens or TOKENS_PER_PARAM * budget.total,
         max_drafter_params=q.max_drafter_params,

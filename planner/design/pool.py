@@ -16,7 +16,6 @@ from planner.design.shape import Shape, arch_of
 from planner.design.space import Column, Refused
 from planner.design.targets import Load, Serving, illegal
 from planner.design.variants import Variant, drafter_weights, training_hours
-from planner.search.candidates import Acceptance
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +24,6 @@ class Ground:
 
     servings: tuple[Serving, ...]
     variants: tuple[Variant, ...]
-    acceptance: Acceptance
     table: QualityTable
     pretraining_tokens: float
     max_drafter_params: float | None = None
@@ -104,7 +102,7 @@ def evaluate_column(number: int, column: Column, ground: Ground, refused: Refuse
     if reasons:
         return None
     paired = candidates(column.shapes, ground.variants)
-    served = [serve(s, arch, paired, ground.acceptance) for s in ground.servings]
+    served = [serve(s, arch, paired) for s in ground.servings]
     pool = _pool(number, column, ground, served)
     most = np.concatenate([x.most_running for x in served], axis=1)
     return _kept(pool, np.broadcast_to(most, (column.size, most.shape[1])), ground, refused)
@@ -163,7 +161,9 @@ def _kept(pool: Pool, most: Floats, ground: Ground, refused: Refused) -> Pool | 
         where = f"{s.label} at batch {load.batch}, context {load.context_len}"
         name = f"not one sequence fits on {s.label} at context {load.context_len}"
         masks[name] = most[:, i] >= 1.0
-        if load.slo_s is not None:
+        if load.slo_s is not None:  # a latency is for all of the batch, not for those that fit
+            name = f"not all of the batch fits on {where}"
+            masks[name] = pool.running[:, i] >= load.batch
             name = f"slower than {load.slo_s * 1e3:.3g} ms per token on {where}"
             masks[name] = speed[:, i] * load.slo_s >= 1.0
             fastest_s = float(1.0 / speed[:, i].max())

@@ -85,6 +85,8 @@ class QualityTable(BaseModel):
     rules: Annotated[tuple[Rule, ...], Field(min_length=1)]
     """In order; the first that fits names the class, and the last must fit everything else."""
     not_covered: tuple[Gap, ...] = ()
+    mtp: str = ""
+    """What is known of the quality of models trained with MTP layers."""
     ablation: str = ""
     """What to run where the band decides."""
 

@@ -49,7 +49,8 @@ class DesignQuestion:
     drafters: tuple[str, ...] | None = None
     """Families that may be trained; None admits all."""
     match: tuple[str, str] | None = None
-    """(model, gpu) whose latency is to be kept at every load."""
+    """(model, gpu) whose time per token is to be kept at every load; with no budget beside it,
+    larger models that keep it are sought."""
     objectives: tuple[Objective, ...] = DEFAULT_OBJECTIVES
     tile_rows: int = 128
     temperature: float | None = None

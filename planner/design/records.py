@@ -260,6 +260,8 @@ class DesignInputs(_Record):
     """Relative deviation allowed."""
     source: str
     """Model or file that the shape starts from; empty where only a budget was given."""
+    match: str
+    """MODEL@GPU whose time per token is to be kept; empty where none is."""
     varied: tuple[str, ...]
     """Axes that were varied."""
     objectives: tuple[Objective, ...]
@@ -287,8 +289,8 @@ class DesignResult(_Record):
     """What the designs are judged on."""
     baseline: Design
     """A published shape under the assumptions of the designs: its drafter yet to be trained."""
-    baseline_as_shipped: tuple[Evaluation, ...]
-    """What `recommend` says of it with the drafters that exist, one for each load; empty where it
+    baseline_as_shipped: tuple[Evaluation | None, ...]
+    """What `recommend` says of it with the drafters that exist, one for each load; None where it
     does not fit."""
     front: tuple[Design, ...]
     """Designs that no other beats, fastest first; thinned so that near twins do not fill it."""

@@ -1,6 +1,5 @@
 """Where a design starts: a published shape, the user's config.json, or the nearest known one."""
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
@@ -30,10 +29,9 @@ class Start:
     """A published or given model, and its decision variables where the space holds them."""
 
     arch: ModelArch
-    config: Mapping[str, Any] | None
-    """Its config.json, where it was read from one."""
-    shape: Shape | None
-    """None where its mixers are not in the space."""
+    config: Mapping[str, Any]
+    """Its config.json."""
+    shape: Shape
 
 
 def nearest(params: float, active: float | None) -> str:
@@ -48,28 +46,20 @@ def nearest(params: float, active: float | None) -> str:
     return min(names, key=distance)
 
 
-def start_from(model: str, *, must_vary: bool) -> Start:
+def start_from(model: str) -> Start:
     """The model, with its shape.
 
     Raises:
-        InputError: unknown, or its mixers are not in the space although they are to be varied.
+        InputError: unknown, not read from a config, or with mixers outside the space.
     """
     arch = load_model(model)
     config = _config(model)
     if config is None:
-        if must_vary:
-            raise InputError(
-                f"{model} was not read from a config.json, so its axes cannot be varied; give "
-                "--from a config.json or a catalog model"
-            )
-        return Start(arch, None, None)
-    try:
-        shape = shape_of(arch, config)
-    except InputError:
-        if must_vary:
-            raise
-        return Start(arch, config, None)
-    return Start(arch, config, shape)
+        raise InputError(
+            f"{model} was not read from a config.json, so its shape cannot be varied; give a "
+            "config.json or a catalog model"
+        )
+    return Start(arch, config, shape_of(arch, config))
 
 
 def _config(model: str) -> Mapping[str, Any] | None:
@@ -88,8 +78,3 @@ def _config(model: str) -> Mapping[str, Any] | None:
 def _language_part(config: Mapping[str, Any]) -> Mapping[str, Any]:
     inner = config.get("text_config")
     return inner if isinstance(inner, Mapping) else config
-
-
-def config_text(config: Mapping[str, Any]) -> str:
-    """A config as the text of config.json."""
-    return json.dumps(config, indent=2) + "\n"

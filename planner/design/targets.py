@@ -1,10 +1,13 @@
 """Where a design is to be served: cards, engine, formats, and the loads that count."""
 
 from dataclasses import dataclass
+from typing import Protocol
 
 from hwprofiles.errors import MissingFact
+from planner.acceptance.curve import AcceptanceCurve
 from planner.arch.records import ModelArch, WeightFormat
 from planner.cost.deployment import Deployment, attention_query, split_groups
+from planner.drafters.records import DrafterSpec
 from planner.search.machine import Machine
 from planner.tile.lookup import MAX_Q_LEN, AttentionQuery, find_path
 from planner.workload.records import Workload
@@ -29,12 +32,22 @@ class Load:
         return "latency" if self.batch <= LATENCY_BATCH else "throughput"
 
 
+class Curves(Protocol):
+    """Where acceptance comes from."""
+
+    def curve(self, spec: DrafterSpec, context: int) -> AcceptanceCurve:
+        """Acceptance of a drafter at a context."""
+        ...
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """Cards, engine and formats; several loads share them."""
 
     gpu: str
     """As the user names it."""
+    quant: str | None
+    """Weight format as the user names it; None where the planner chooses."""
     machine: Machine
     num_gpus: int
     tp: int
@@ -43,6 +56,7 @@ class Serving:
     weights: WeightFormat
     kv_dtype: str
     workload: Workload
+    acceptance: Curves
     loads: tuple[Load, ...]
     tile_rows: int = 128
 

@@ -16,6 +16,7 @@ from planner.report.wording import family_title, rate, tokens
 if TYPE_CHECKING:
     from planner.design.records import Design, DesignLoad, DesignResult, Detail, RiskEvidence
 
+COLUMNS = ("#", "layers x width, heads", "G", "B", "drafter", "risk", "KV", "D", "user", "GPU")
 REACHES = {"tile": "t", "ridge": "r", "neither": ""}
 MOST_REASONS = 6
 MOST_QUERY_TOKENS = 64
@@ -68,8 +69,11 @@ def _billions(count: float) -> str:
 def _head(result: DesignResult) -> Text:
     asked, base = result.inputs, result.baseline
     active = f", {_billions(asked.params_active)} active" if asked.params_active else ""
+    size = f"{_billions(asked.params_total)} parameters{active}, within {asked.tolerance:.0%}"
+    if asked.match:
+        size = f"Keeping the time per token of {plain(asked.match)}"
     return Text(
-        f"{_billions(asked.params_total)} parameters{active}, within {asked.tolerance:.0%}: "
+        f"{size}: "
         f"{result.architectures:,} architectures on {len(result.loads)} loads "
         f"({result.pairs:,} pairs, D and drafter chosen in each). The front has "
         f"{result.front_size} designs; baseline {plain(base.name)}.",
@@ -78,9 +82,9 @@ def _head(result: DesignResult) -> Text:
 
 
 def _front(result: DesignResult, shown: Sequence[Design]) -> list[RenderableType]:
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for name in ("#", "layers x width, heads", "G", "drafter", "risk", "KV", "D", "user", "GPU"):
-        right = name in ("#", "G", "KV", "user", "GPU")
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    for name in COLUMNS:
+        right = name in ("#", "G", "B", "KV", "user", "GPU")
         table.add_column(name, justify="right" if right else "left", no_wrap=True)
     for design in (result.baseline, *shown):
         table.add_row(*_row(design))
@@ -93,13 +97,18 @@ def _row(design: Design) -> list[str]:
         str(design.number),
         plain(design.name),
         str(design.shape.group_size),
+        f"{design.params_total / 1e9:.3g}",
         _drafter(design.drafter),
         design.risk,
-        f"{design.kv_bytes_per_token / 1024:.3g}K",
+        _kib(design.kv_bytes_per_token),
         lens,
         "-" if design.user_tok_s is None else rate(design.user_tok_s),
         "-" if design.gpu_tok_s is None else rate(design.gpu_tok_s),
     ]
+
+
+def _kib(count: float) -> str:
+    return f"{count / 1024:.0f}K" if count >= 102400 else f"{count / 1024:.3g}K"
 
 
 def _drafter(name: str) -> str:
@@ -112,11 +121,11 @@ def _drafter(name: str) -> str:
 
 def _legend(result: DesignResult) -> str:
     return (
-        "0: the baseline with a drafter yet to be trained, as for the designs. KV: cache per "
-        "token. D: best draft length on each load; t: it fills the tile, r: it reaches the ridge "
-        "of attention. user: tok/s of one user at batches up to 4, where depth and weights decide; "
-        "GPU: tok/s of one card at larger ones, where KV heads do; geometric means. Fastest of "
-        "each risk class; "
+        "0: the baseline with a drafter yet to be trained, as for the designs. B: billions of "
+        "parameters. KV: cache per token. D: best draft length on each load; t: it fills the "
+        "tile, r: it reaches the ridge of attention. user: tok/s of one user at batches up to 4, "
+        "where depth and weights decide; GPU: tok/s of one card at larger ones, where KV heads do; "
+        "geometric means. Fastest of each risk class; "
         f"classes whose bands differ by less than {result.inputs.recipe_noise_nats:g} nats are not "
         "ranked by quality."
     )
