@@ -74,6 +74,8 @@ def _of(work: Path, engine: str, target: Target, what: tuple[str, int]) -> list[
         tp=target.tp if engine != "llama.cpp" else None,
         quant="q4_k_m" if engine == "llama.cpp" else target.quant,
         kv_dtype="q8_0" if engine == "llama.cpp" and target.kv_dtype else target.kv_dtype,
+        offload=target.offload,
+        host=target.host,
         calibration="none",
     )
     base = Case(engine, target.kind, target.config, family, batch, "config")

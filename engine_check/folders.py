@@ -21,6 +21,8 @@ class Target:
     quant: str | None = None
     kv_dtype: str | None = None
     tp: int | None = None
+    offload: str | None = None
+    host: str | None = None
 
 
 _REMOTE_CODE = """\
@@ -39,6 +41,14 @@ TARGETS = (
     Target("dense, two GPUs by TP", "qwen3-8b", "2xH100", _ALL, tp=2),
     Target("dense, two GPUs by layers", "qwen3-8b", "2xH100", _ALL, tp=1),
     Target("MoE", "qwen3-30b-a3b", "H100", (*_ALL, "pard", "peagle")),
+    Target(
+        "MoE, experts in the memory of two sockets",
+        "qwen3-30b-a3b",
+        "3060",
+        ("external", "eagle3", "ngram"),
+        offload="auto",
+        host="dual EPYC 7642, 16 channels, 512 GB",
+    ),
     Target("MoE with MTP", "glm-4.5-air", "4xH200", ("mtp",)),
     Target("MLA", "deepseek-v3-lite", "H100", ("mtp", *_ALL)),
     Target("hybrid", "qwen3.5-27b", "H200", ("mtp", *_ALL)),

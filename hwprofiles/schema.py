@@ -88,6 +88,19 @@ class ArchLimits(_Record):
     """Origin of the limits."""
 
 
+class PlanningBandwidth(_Record):
+    """DRAM bandwidth to plan with, between two bounds."""
+
+    low_gb_per_s: Annotated[float, Field(gt=0)]
+    """Cautious bound, GB/s."""
+    high_gb_per_s: Annotated[float, Field(gt=0)]
+    """Optimistic bound, GB/s."""
+    kind: Kind
+    """Origin of the bounds."""
+    why: str
+    """The rule that gave them."""
+
+
 class GpuProfile(_Record):
     """One accelerator as its datasheet and public measurements describe it."""
 
@@ -131,6 +144,8 @@ class GpuProfile(_Record):
     """Data rate of one memory pin, Gbit/s."""
     dram_bandwidth_gb_per_s: Sourced | None = None
     """Peak DRAM read bandwidth, GB/s (1e9 bytes)."""
+    dram_bandwidth_disputed: PlanningBandwidth | None = None
+    """Lowest and highest peak in print, where sources disagree and no figure is taken."""
     l2_mib: Sourced | None = None
     """Last-level on-chip cache of the SMs, MiB (2**20 bytes; vendors print it as MB)."""
     llc_mib: Sourced | None = None
@@ -161,19 +176,6 @@ class GpuProfile(_Record):
     """What to know before trusting the numbers."""
     sources: tuple[str, ...] = ()
     """Documents behind the whole row."""
-
-
-class PlanningBandwidth(_Record):
-    """DRAM bandwidth to plan with, between two bounds."""
-
-    low_gb_per_s: Annotated[float, Field(gt=0)]
-    """Cautious bound, GB/s."""
-    high_gb_per_s: Annotated[float, Field(gt=0)]
-    """Optimistic bound, GB/s."""
-    kind: Kind
-    """Origin of the bounds."""
-    why: str
-    """The rule that gave them."""
 
 
 class HostProfile(_Record):

@@ -1,6 +1,7 @@
 """How far the cost model reaches for a device: modelled, an estimate, or not modelled, and why."""
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import Literal
 
 from hwprofiles.device import Device, device_of
@@ -83,8 +84,21 @@ def device_in_scope(match: GpuMatch) -> tuple[Device, tuple[str, ...]]:
         update["boost_clock_mhz"] = Sourced(
             value=ASSUMED_CLOCK_MHZ, kind="assumed", ref=_ASSUMED_REF
         )
+    disputed = profile.dram_bandwidth_disputed
+    if profile.dram_bandwidth_gb_per_s is None and disputed is not None:
+        middle = sqrt(disputed.low_gb_per_s * disputed.high_gb_per_s)
+        update["dram_bandwidth_gb_per_s"] = Sourced(
+            value=middle, kind="assumed", ref=f"middle of what is printed: {disputed.why}"
+        )
     device = device_of(profile.model_copy(update=update), vram_mib=stated)
     notes = [scope_of(profile).why]
-    if update:
+    if "dram_bandwidth_gb_per_s" in update and disputed is not None:
+        factor = sqrt(disputed.high_gb_per_s / disputed.low_gb_per_s)
+        notes.append(
+            f"sources disagree on the memory bandwidth of {profile.name}: {disputed.why}; "
+            f"{update['dram_bandwidth_gb_per_s'].value:.0f} GB/s taken, so that every tok/s may be "
+            f"{factor:.1f} times higher or lower (the speedup, a ratio, less)"
+        )
+    if "sm_count" in update or "boost_clock_mhz" in update:
         notes.append(f"compute units of {profile.name} are not published: an H100's are assumed")
     return device, tuple(notes)

@@ -1,9 +1,11 @@
 """A drafter on a second GPU, the processor or an LPU; devices at the edge of the model."""
 
 from functools import lru_cache
+from pathlib import Path
 
 import pytest
 
+from hwprofiles.load import DATA
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported, InputError, MissingFact
 from planner.search.question import Question
@@ -122,10 +124,24 @@ def test_an_estimate_says_that_it_is_one(gpu: str, written: bool) -> None:
         emitter_for("vllm").emit(plan)
 
 
-@pytest.mark.parametrize("gpu", ["Ascend 910B", "Ascend 910C"])
-def test_an_unknown_bandwidth_is_not_replaced(gpu: str) -> None:
+def test_a_disputed_bandwidth_is_said_with_its_spread() -> None:
+    """400 to 1600 GB/s in print: 800 taken, a factor of 2 either way."""
+    plan = recommend(Question(model="Qwen3-8B", gpu="Ascend 910B"))
+    said = next(w for w in plan.warnings if "sources disagree" in w)
+    assert "400 GB/s" in said
+    assert "1600 GB/s" in said
+    assert "2.0 times higher or lower" in said
+    assert plan.best.provenance == "assumed"
+
+
+def test_an_unknown_bandwidth_is_not_replaced(tmp_path: Path) -> None:
+    """The 910C's one printed figure is taken; a profile without any stays a refusal."""
+    assert recommend(Question(model="Qwen3-8B", gpu="Ascend 910C")).best.t_target_s > 0
+    lines = (DATA / "gpus" / "huawei-ascend-910c.yaml").read_text().splitlines(keepends=True)
+    own = tmp_path / "own.yaml"
+    own.write_text("".join(line for line in lines if "dram_bandwidth" not in line))
     with pytest.raises(MissingFact, match="dram_bandwidth_gb_per_s is not known"):
-        recommend(Question(model="Qwen3-8B", gpu=gpu))
+        recommend(Question(model="Qwen3-8B", gpu=str(own)))
 
 
 @pytest.mark.parametrize(
