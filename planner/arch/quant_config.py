@@ -8,6 +8,7 @@ from typing import Any
 from planner.arch.assemble import PartBits
 from planner.arch.fields import Fields, short
 from planner.arch.quant import kv_dtype_name, weight_format
+from planner.arch.quant_methods import mlx_format, own_method, unread
 from planner.arch.records import WeightFormat
 from planner.errors import InputError
 
@@ -41,6 +42,9 @@ def read_quant_config(
     modelopt = beside.section("quantization") if beside is not None else None
     notes: list[str] = []
     weight = _weight(section, notes) if section is not None else None
+    packed = outer.section("quantization")
+    if section is None and packed is not None:
+        weight = mlx_format(packed, notes)
     kv_dtype = _kv(section) if section is not None else None
     if modelopt is not None:
         weight = _algo(modelopt.text("quant_algo"), modelopt, notes) or weight
@@ -59,21 +63,38 @@ def _weight(section: Fields, notes: list[str]) -> WeightFormat | None:
     if section.has("config_groups") and method in _GROUPED:
         return _groups(section, notes)
     if method in _WEIGHT_ONLY:
+        notes += _exceptions(section)
         return _weight_only(section)
     if method == "mxfp4":
         return _only_experts(weight_format("mxfp4"))
     name = _named_method(method, section)
-    if name is None and method:
-        notes.append(
-            f"quant_method {short(method)} has no reader here: weight bytes are those of 16 bits; "
-            "give --quant"
-        )
-    return weight_format(name) if name is not None else None
+    if name is not None or not method:
+        return weight_format(name) if name is not None else None
+    made = own_method(method, section, notes)
+    if made is None and not notes:
+        notes.append(unread(method))
+    return made
 
 
 _GROUPED = frozenset({"compressed-tensors", "modelopt", "quark", ""})
 _WEIGHT_ONLY = frozenset(
-    {"awq", "gptq", "auto-round", "intel/auto-round", "gptqmodel", "autoround", "auto-awq"}
+    {
+        "awq",
+        "gptq",
+        "auto-round",
+        "intel/auto-round",
+        "gptqmodel",
+        "autoround",
+        "auto-awq",
+        "marlin",
+        "gptq-marlin",
+        "awq-marlin",
+        "moe-wna16",
+        "qqq",
+        "inc",
+        "ipex",
+        "rtn",
+    }
 )
 
 
@@ -83,7 +104,13 @@ def _named_method(method: str, section: Fields) -> str | None:
         return "fp8_block" if section.has("weight_block_size") else "fp8"
     if method in {"bitsandbytes", "bnb"}:
         return "w8a16" if section.flag("load_in_8bit") else "nf4"
-    return {"fbgemm-fp8": "fp8", "hqq": "hqq"}.get(method)
+    return {"fbgemm-fp8": "fp8", "deepspeedfp": "w8a16"}.get(method)
+
+
+def _exceptions(section: Fields) -> list[str]:
+    """Modules that a file sets apart from the rest, which are not weighed."""
+    found = [key for key in ("dynamic", "extra_config") if section.has(key)]
+    return [f"{found[0]} gives single modules other bits: not weighed"] if found else []
 
 
 def _weight_only(section: Fields) -> WeightFormat | None:

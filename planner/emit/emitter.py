@@ -10,6 +10,7 @@ from planner.emit.names import one_line
 from planner.emit.records import Emission, EngineVersion
 from planner.emit.remote_code import remote_code_notes
 from planner.emit.rules import RuleBook, load_rules
+from planner.errors import EngineUnsupported
 from planner.search.records import Plan
 
 
@@ -29,6 +30,7 @@ class RuleBoundEmitter(ABC):
         Raises:
             EngineUnsupported: a rule of this version forbids the plan.
         """
+        self._require_own_format(plan)
         want = deployment(plan)
         if want.draft_len and want.drafter:
             require_loadable(want.drafter, self.rules)
@@ -38,6 +40,15 @@ class RuleBoundEmitter(ABC):
         emission = Emission(made.files, made.launch, notes)
         emission = with_compatibility(emission, self.engine_version.engine, want)
         return with_compose(emission, self.rules, plan, want)
+
+    def _require_own_format(self, plan: Plan) -> None:
+        foreign = plan.inputs.foreign_format
+        if foreign is not None:
+            raise EngineUnsupported(
+                f"{self.rules.engine} {self.rules.version} loads no weights packed for {foreign}, "
+                f"which {plan.inputs.model_name} is; use the unquantised checkpoint with --quant "
+                f"fp8 or w4a16, or a GGUF with llama.cpp [{self.rules.read_at}]"
+            )
 
     @abstractmethod
     def written(self, plan: Plan, want: Deployment) -> Emission:

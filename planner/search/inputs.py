@@ -48,6 +48,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         model_source=d.arch.source,
         architecture=d.arch.architecture,
         model_bytes=_published_bytes(d.arch),
+        foreign_format=d.arch.extra.get("foreign_format"),
         head_dims=_head_dims(d.arch),
         gpu=d.device.id,
         gpu_name=d.device.name,

@@ -204,6 +204,8 @@ class PlanInputs(_Record):
     """Model class of the target's config, or architecture of its GGUF."""
     model_bytes: int | None = None
     """Bytes of the checkpoint as it is published: 16 bits unless it is quantised itself."""
+    foreign_format: str | None = None
+    """Program that the checkpoint is packed for, where none of the engines here is it."""
     head_dims: tuple[int, ...] = ()
     """Widths of the K and V heads that occur in its layers."""
     gpu: str

@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from planner.arch.hf import read_hf_config
 from planner.arch.quant import KV_BYTES, format_names, kv_dtype_bytes, weight_format
 from planner.arch.quant_text import parse_quant
 
@@ -105,3 +106,57 @@ def test_a_gguf_without_a_format_is_the_usual_one_and_says_so() -> None:
     assert named.name == "Q8_0"
     assert bits is not None
     assert bits.bits_per_weight == 3.5
+
+
+LLAMA = {
+    "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 4096,
+    "intermediate_size": 14336, "num_attention_heads": 32, "num_hidden_layers": 32,
+    "num_key_value_heads": 8, "vocab_size": 128256, "tie_word_embeddings": False,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("section", "name", "bits"),
+    [
+        ({"quant_method": "torchao", "quant_type": {"default": {"_type": "Int4WeightOnlyConfig"}}},
+         "w4a16", 4.156),
+        ({"quant_method": "torchao", "quant_type": "int8_weight_only"}, "w8a16", 8.125),
+        ({"quant_method": "torchao", "quant_type": "int8_dynamic_activation_int8_weight"},
+         "w8a8", 8.002),
+        ({"quant_method": "quark", "global_quant_config": {"weight": {"dtype": "fp4"}}},
+         "mxfp4", 4.25),
+        ({"quant_method": "hqq", "quant_config": {"weight_quant_params":
+          {"nbits": 4, "group_size": 64}}}, "hqq", 4 + 32 / 64),
+        ({"quant_method": "aqlm", "in_group_size": 8, "num_codebooks": 1,
+          "nbits_per_codebook": 16}, "w2a16", 2.0),
+        ({"quant_method": "exl2", "bits": 4.65, "head_bits": 6}, "w4a16", 4.65),
+        ({"quant_method": "bitnet"}, "w2a16", 2.0),
+        ({"quant_method": "quanto", "weights": "int8"}, "w8a16", 8.125),
+        ({"quant_method": "marlin", "bits": 4, "group_size": 128}, "w4a16", 4 + 20 / 128),
+    ],
+)  # fmt: skip
+def test_methods_with_keys_of_their_own(section: dict, name: str, bits: float) -> None:
+    found = read_hf_config({**LLAMA, "quantization_config": section}).native_format
+    assert found is not None
+    assert (found.name, found.bits_per_weight) == (name, pytest.approx(bits, abs=1e-3))
+
+
+def test_mlx_weights_are_not_read_as_16_bits() -> None:
+    arch = read_hf_config({**LLAMA, "quantization": {"group_size": 64, "bits": 4}})
+    assert arch.native_format is not None
+    assert arch.native_format.bits_per_weight == 4.5
+    assert arch.extra["foreign_format"] == "MLX"
+    assert any("sizes only" in text for text in arch.warnings)
+
+
+@pytest.mark.parametrize("method", ["vptq", "nobody-knows"])
+def test_bits_that_no_file_says_are_not_guessed(method: str) -> None:
+    arch = read_hf_config({**LLAMA, "quantization_config": {"quant_method": method}})
+    assert arch.native_format is None
+    assert any("give --quant" in text for text in arch.warnings)
+
+
+def test_single_modules_with_other_bits_are_said() -> None:
+    section = {"quant_method": "gptq", "bits": 4, "dynamic": {"+:.*down": {"bits": 8}}}
+    arch = read_hf_config({**LLAMA, "quantization_config": section})
+    assert any("not weighed" in text for text in arch.warnings)

@@ -87,3 +87,10 @@ def test_an_amd_card_is_not_sent_to_the_cuda_wheel(engine: str) -> None:
     notes = emitter_for(engine).emit(plan_for(engine, gpu="amd-mi300x", gpu_name="MI300X")).notes
     assert any("ROCm build" in note for note in notes)
     assert not any(note.startswith("pip install") for note in notes)
+
+
+@pytest.mark.parametrize("engine", sorted(SUPPORTED))
+def test_weights_packed_for_another_program_get_no_command(engine: str) -> None:
+    plan = plan_for(engine, foreign_format="ExLlamaV2")
+    with pytest.raises(EngineUnsupported, match="packed for ExLlamaV2"):
+        emitter_for(engine).emit(plan)
