@@ -13,6 +13,7 @@ from planner.arch.gguf_layers import GgufLayers, block_of, is_table
 from planner.arch.quant import weight_format
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch, MtpShape, WeightFormat
+from planner.arch.refused import refuse_family
 from planner.errors import InputError
 
 _PART = re.compile(r"-(\d{5})-of-(\d{5})\.gguf$", re.IGNORECASE)
@@ -32,6 +33,7 @@ def read_gguf(path: Path) -> ModelArch:
         raise InputError(f"{path} has no general.architecture; it is no model file")
     if architecture in {"clip", "mmproj"}:
         raise InputError(f"{path} is a vision projector; give the language model's file")
+    refuse_family(architecture, str(path))
     sizes, warnings = tensor_bytes(headers, path)
     tensors = [t for header in headers for t in header.tensors]
     if not tensors:
@@ -111,6 +113,7 @@ def _assemble(layers: GgufLayers, path: Path, sizes: list[int], warnings: list[s
         hidden_size=layers.hidden,
         vocab_size=layers.vocab_size,
         tied_embeddings=not layers.has_tensor("output.weight"),
+        lookup_weights=layers.elements_of("per_layer_token_embd.weight"),
         mtp=_mtp(layers, warnings),
         max_position=layers.optional_int("context_length", high=1 << 40),
         native_format=_format(layers, path, sizes),

@@ -2,24 +2,30 @@
 
 import re
 from collections.abc import Sequence
+from dataclasses import replace
 
 from planner.arch.assemble import Feed, Layer, split_feed
 from planner.arch.feedforward import FeedForward
 from planner.arch.fields import MAX_DIM, MAX_LAYERS, Fields
 from planner.arch.gguf_header import GgufHeader, GgufTensor
-from planner.arch.mixers import STATE_ELEMENT_BYTES
+from planner.arch.mixers import CACHE_ELEMENT_BYTES, STATE_ELEMENT_BYTES
 from planner.arch.records import AttentionShape, MoeShape
 from planner.errors import InputError
 
 _BLOCK = re.compile(r"blk\.(\d{1,5})\.(.+)")
 _TABLES = ("token_embd.weight", "output.weight", "per_layer_token_embd.weight")
+_MIXER_TENSORS = ("attn_", "ssm_", "shortconv.")
 _MTP_TABLES = ("nextn.embed_tokens", "nextn.shared_head_head")
 SWA_PERIOD = {
     "gemma2": 2, "gemma3": 6, "gemma3n": 5, "gpt-oss": 2, "cohere2": 4, "exaone4": 4, "olmo2": 4,
-    "smallthinker": 4, "llama4": 4,
+    "smallthinker": 4, "llama4": 4, "afmoe": 4, "exaone-moe": 4, "cohere2moe": 4, "mellum": 4,
+    "muse-glimmer": 4,
 }  # fmt: skip
-"""Every n-th block attends to everything (llama.cpp src/llama-model.cpp, set_swa_pattern)."""
-_SWA_ALL = frozenset({"phi3"})
+"""Every n-th block attends to everything (llama.cpp b11434 src/models, load_swa_pattern)."""
+DENSE_FIRST = frozenset({"smallthinker", "cohere2moe"})
+"""Architectures whose first block of n does, where others take the last."""
+_SWA_OFF = frozenset({"phi3"})
+"""llama.cpp ignores the window of these (src/models/phi3.cpp:15-24)."""
 
 
 def block_of(name: str) -> int | None:
@@ -86,6 +92,10 @@ class GgufLayers:
         """Whether the file describes this tensor."""
         return name in self._names
 
+    def elements_of(self, name: str) -> int:
+        """Weights of one tensor outside the blocks; 0 where the file has none."""
+        return sum(tensor.elements for tensor in self.tensors if tensor.name == name)
+
     def elements_of_block(self, block: int) -> int:
         """Weights of one block without embedding and head copies."""
         return sum(
@@ -138,9 +148,11 @@ class GgufLayers:
         period = self.fields.optional_int("attention.sliding_window_pattern")
         period = period or SWA_PERIOD.get(self.architecture)
         if period:
-            return [size if b % period < period - 1 else None for b in range(count)]
-        if self.architecture in _SWA_ALL:
-            return [size] * count
+            full = 0 if self.architecture in DENSE_FIRST else period - 1
+            return [None if b % period == full else size for b in range(count)]
+        if self.architecture in _SWA_OFF:
+            self.assumptions.append("llama.cpp ignores the sliding window of this architecture")
+            return [None] * count
         self.warnings.append(
             f"sliding window {size} given without its layers: all are counted as full attention"
         )
@@ -148,15 +160,26 @@ class GgufLayers:
 
     def _mixer(self, block: int, window: int | None) -> AttentionShape | None:
         tensors = self._blocks[block]
-        weights = sum(t.elements for n, t in tensors.items() if n.startswith(("attn_", "ssm_"))
-                      and len(t.dims) >= 2)  # fmt: skip
+        weights = sum(
+            tensor.elements
+            for name, tensor in tensors.items()
+            if name.startswith(_MIXER_TENSORS) and len(tensor.dims) >= 2
+        )
+        if any(n.startswith("shortconv.") for n in tensors):
+            return self._convolution(weights)
         if any(n.startswith("ssm_") for n in tensors):
-            return self._recurrent(weights)
+            state = self._recurrent(weights)
+            if "attn_k.weight" not in tensors:
+                return state
+            # Falcon-H1: attention and a state-space mixer side by side in one block.
+            beside = self._grouped(block, window, weights)
+            return replace(beside, state_bytes_per_seq=state.state_bytes_per_seq)
         if not weights:
             return None
         if "attn_kv_a_mqa.weight" in tensors:
             return self._latent(block, weights)
-        return self._grouped(block, window, weights)
+        made = self._grouped(block, window, weights)
+        return replace(made, stores_cache=False) if block >= self._first_sharing else made
 
     def _grouped(self, block: int, window: int | None, weights: int) -> AttentionShape:
         heads = self._per_layer("attention.head_count", block)
@@ -219,8 +242,44 @@ class GgufLayers:
             weights=weights,
         )
 
+    @property
+    def _first_sharing(self) -> int:
+        """First block that attends to the cache of an earlier one (Gemma-3n, Gemma-4 E models)."""
+        return self.num_layers - (
+            self.fields.optional_int("attention.shared_kv_layers", low=0) or 0
+        )
+
+    def _convolution(self, weights: int) -> AttentionShape:
+        """LFM2's short convolution, which keeps its last inputs."""
+        taps = self.fields.optional_int("shortconv.l_cache") or 3
+        return AttentionShape(
+            kind="linear",
+            num_heads=1,
+            num_kv_heads=1,
+            head_dim=self.hidden,
+            v_head_dim=self.hidden,
+            state_bytes_per_seq=self.hidden * taps * CACHE_ELEMENT_BYTES,
+            weights=weights,
+        )
+
+    def _delta_attention(self, weights: int, width: int) -> AttentionShape:
+        """Kimi Delta Attention: a square state for each head."""
+        heads = self.fields.need_int("attention.head_count")
+        return AttentionShape(
+            kind="linear",
+            num_heads=heads,
+            num_kv_heads=heads,
+            head_dim=width,
+            v_head_dim=width,
+            state_bytes_per_seq=heads * width * width * STATE_ELEMENT_BYTES,
+            weights=weights,
+        )
+
     def _recurrent(self, weights: int) -> AttentionShape:
-        """Delta rule (Qwen) or Mamba-2: both states are inner_size x state_size."""
+        """Delta rule (Qwen) or Mamba: both states are inner_size x state_size."""
+        width = self.fields.optional_int("kda.head_dim")
+        if width is not None:
+            return self._delta_attention(weights, width)
         inner = self.fields.need_int("ssm.inner_size")
         state = self.fields.need_int("ssm.state_size")
         heads = self.fields.optional_int("ssm.time_step_rank") or 1

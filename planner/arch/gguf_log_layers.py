@@ -7,7 +7,7 @@ from pathlib import Path
 from planner.arch.assemble import Feed, Layer, assemble
 from planner.arch.families import PLAIN_FFN
 from planner.arch.feedforward import FeedForward
-from planner.arch.gguf_layers import SWA_PERIOD
+from planner.arch.gguf_layers import DENSE_FIRST, SWA_PERIOD
 from planner.arch.gguf_log import PrintInfo, read_print_info
 from planner.arch.mixers import CACHE_ELEMENT_BYTES, STATE_ELEMENT_BYTES
 from planner.arch.quant import weight_format
@@ -121,6 +121,7 @@ class _Reader:
         if not size:
             return [None] * self.count
         period = _PERIOD.get(self.architecture)
+        full = 0 if self.architecture in DENSE_FIRST else (period or 1) - 1
         if period is None:
             self.warnings.append(
                 f"n_swa = {size} and the log does not say on which layers: all are counted as full "
@@ -128,7 +129,7 @@ class _Reader:
             )
             return [None] * self.count
         self.assumptions.append(f"every {period}th layer attends to everything, as in llama.cpp")
-        return [size if i % period < period - 1 else None for i in range(self.count)]
+        return [None if i % period == full else size for i in range(self.count)]
 
     def _mixer(
         self, i: int, heads: int, kv_heads: int, window: int | None

@@ -10,8 +10,9 @@ _SPEECH = "a speech or audio model, whose several token streams have no reader h
 
 _REASONS: tuple[tuple[tuple[str, ...], str], ...] = (
     (
-        ("bert", "roberta", "xlm-roberta", "xlm_roberta", "xlnet", "electra", "deberta", "albert",
-         "modernbert", "nomic_bert", "mpnet", "camembert", "distilbert", "eurobert", "jina",
+        ("bert", "roberta", "xlm_roberta", "xlnet", "electra", "deberta", "albert",
+         "modernbert", "nomic_bert", "neo_bert", "modern_bert",
+         "gemma_embedding", "mpnet", "camembert", "distilbert", "eurobert", "jina",
          "vit", "clip", "siglip", "dinov2", "swin", "convnext", "resnet", "esm", "gte"),
         _ENCODER,
     ),
@@ -22,9 +23,9 @@ _REASONS: tuple[tuple[tuple[str, ...], str], ...] = (
         _PAIR,
     ),
     (("whisper", "moshi", "seamless", "speech", "wav2vec", "hubert", "musicgen", "bark", "csm",
-      "kyutai"), _SPEECH),
-    (("llada", "dream", "sdar", "diffusion", "diffucoder", "mdlm", "bd3lm"), _DIFFUSION),
-    (("rwkv",), "an RWKV model, whose states and weights have no reader here"),
+      "kyutai", "wavtokenizer"), _SPEECH),
+    (("llada", "dream", "rnd1", "sdar", "diffusion", "diffucoder", "mdlm", "bd3lm"), _DIFFUSION),
+    (("rwkv", "arwkv"), "an RWKV model, whose states and weights have no reader here"),
     (("xlstm",), "an xLSTM model, whose states and weights have no reader here"),
     (("zamba",), "a Zamba model: its attention blocks share weights, which has no reader here"),
     (("recurrent_gemma", "recurrentgemma"),
@@ -59,16 +60,27 @@ def refuse_unreadable(outer: Fields, inner: Fields, model_type: str) -> None:
         InputError: it is not, or it keeps a state of a kind that no reader knows.
     """
     for stated in (model_type, (outer.text("model_type") or "").lower()):
-        for beginnings, reason in _REASONS:
-            if stated.startswith(beginnings):
-                raise _refusal(outer, stated, reason)
+        refuse_family(stated, outer.where)
     if outer.flag("is_encoder_decoder") is True or inner.flag("is_encoder_decoder") is True:
-        raise _refusal(outer, model_type, _PAIR)
+        raise _refusal(outer.where, model_type, _PAIR)
     listed = outer.items("architectures") or ()
     name = str(listed[0])[:120] if listed else ""
     for ending in _HEADLESS:
         if name.endswith(ending):
-            raise _refusal(outer, name, "an encoder or a classifier: it has no head for tokens")
+            raise _refusal(
+                outer.where, name, "an encoder or a classifier: it has no head for tokens"
+            )
+
+
+def refuse_family(stated: str, where: str) -> None:
+    """Return when the model type, or the architecture of a GGUF, may be read.
+
+    Raises:
+        InputError: it is of a family that has no decode step, or no reader, here.
+    """
+    for beginnings, reason in _REASONS:
+        if stated.lower().replace("-", "_").startswith(beginnings):
+            raise _refusal(where, stated, reason)
 
 
 def refuse_unplaced_states(config: Fields, *, has_state: bool) -> None:
@@ -86,8 +98,7 @@ def refuse_unplaced_states(config: Fields, *, has_state: bool) -> None:
         )
 
 
-def _refusal(config: Fields, what: str, reason: str) -> InputError:
+def _refusal(where: str, what: str, reason: str) -> InputError:
     return InputError(
-        f"{config.where}: {ascii(what)[1:-1][:60]} is {reason}; give a decoder-only language "
-        "model instead"
+        f"{where}: {ascii(what)[1:-1][:60]} is {reason}; give a decoder-only language model instead"
     )

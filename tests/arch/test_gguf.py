@@ -277,3 +277,59 @@ def test_a_sparse_file_of_empty_texts_ends_soon(tmp_path: Path) -> None:
     os.truncate(path, 1 << 40)
     with pytest.raises(InputError, match="not believed"):
         read_gguf(path)
+
+
+def blocks(path: Path, arch: str, tensors: dict[str, Any], **values: Any) -> Any:
+    return read_gguf(write(path / f"{arch}.gguf", arch, {**DENSE, **values}, {**TABLES, **tensors}))
+
+
+def test_attention_and_state_space_side_by_side(tmp_path: Path) -> None:
+    """Falcon-H1: a KV cache and a state in every block."""
+    ssm = {f"blk.{b}.ssm_in.weight": ((512, 256), Q4_K) for b in range(2)}
+    sizes = {"ssm.inner_size": 512, "ssm.state_size": 16, "ssm.time_step_rank": 8}
+    arch = blocks(tmp_path, "falcon-h1", {**dense_block(0), **dense_block(1), **ssm}, **sizes)
+    assert arch.kv_bytes_per_token == 2 * 2 * 2 * 64 * 2
+    assert arch.state_bytes_per_seq == 2 * 512 * 16 * 4
+
+
+def test_short_convolutions_keep_their_last_inputs(tmp_path: Path) -> None:
+    """LFM2: block 0 convolves, block 1 attends."""
+    first = {k: v for k, v in dense_block(0).items() if "attn_" not in k}
+    first["blk.0.shortconv.in_proj.weight"] = ((768, 256), Q4_K)
+    values = {"shortconv.l_cache": 3, "attention.head_count_kv": [0, 2]}
+    arch = blocks(tmp_path, "lfm2", {**first, **dense_block(1)}, **values)
+    assert arch.kv_bytes_per_token == 2 * 2 * 64 * 2
+    assert arch.state_bytes_per_seq == 256 * 3 * 2
+    assert arch.groups[0].attention is not None
+    assert arch.groups[0].attention.weights == 768 * 256
+
+
+def test_blocks_that_share_a_cache(tmp_path: Path) -> None:
+    values = {"attention.shared_kv_layers": 1}
+    arch = blocks(tmp_path, "gemma4", {**dense_block(0), **dense_block(1)}, **values)
+    assert arch.kv_bytes_per_token == 1 * 2 * 2 * 64 * 2
+
+
+@pytest.mark.parametrize(
+    ("arch", "windows"),
+    [("exaone4", [64, 64, 64, None]), ("smallthinker", [None, 64, 64, 64]), ("phi3", [None] * 4)],
+)
+def test_windows_as_the_engine_places_them(
+    tmp_path: Path, arch: str, windows: list[int | None]
+) -> None:
+    tensors: dict[str, Any] = {}
+    for block in range(4):
+        tensors |= dense_block(block)
+    values = {"block_count": 4, "attention.sliding_window": 64}
+    found = blocks(tmp_path, arch, tensors, **values)
+    by_window = {g.attention.window: g.count for g in found.groups if g.attention}
+    assert by_window == {w: windows.count(w) for w in set(windows)}
+    first = found.groups[0].attention
+    assert first is not None
+    assert first.window == windows[0]
+
+
+@pytest.mark.parametrize("arch", ["rwkv7", "bert", "nomic-bert", "t5", "llada", "wavtokenizer-dec"])
+def test_a_gguf_without_a_decode_step_here_is_refused(tmp_path: Path, arch: str) -> None:
+    with pytest.raises(InputError, match="give a decoder-only language model"):
+        blocks(tmp_path, arch, dense_block(0) | dense_block(1))
