@@ -168,6 +168,17 @@ def counts_from_log(text: str, where: str) -> RoundCounts | None:
         counts = reader(text, where)
         if counts is not None:
             return counts
+    if "draft acceptance rate = " in text:
+        raise InputError(
+            f"{where} holds llama.cpp's acceptance by drafted token, from which E[L] does not "
+            "follow: give a log with its `statistics` line (printed when a request ends), or a "
+            "saved /metrics page"
+        )
+    if "spec_decode_num_emitted_tokens" in text:
+        raise InputError(
+            f"{where} is a page of vLLM V0, whose 'emitted tokens' counter does not give E[L]: use "
+            "one of vLLM V1"
+        )
     if "Speculative metrics: Draft acceptance rate" in text:
         raise InputError(
             f"{where} holds vLLM V0 lines, whose 'emitted tokens' counter does not give E[L]: "

@@ -6,7 +6,6 @@ token, and its accept rate has had two definitions (accepted/D, and E[L]/(D+1) b
 by which of them gives a whole D.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,6 +20,7 @@ from planner.acceptance.constants import (
 )
 from planner.acceptance.counts import RoundCounts, counts_from_log, counts_from_metrics
 from planner.acceptance.curve import AcceptanceCurve, curve_from_positions
+from planner.acceptance.iteration_stats import KEY, counts_from_iterations
 
 MAX_BYTES = 10_000_000
 """Largest file that is read."""
@@ -29,7 +29,7 @@ MOST = 1e12
 _Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _FORMS = (
     "give {tokens_per_round: 2.9, draft_len: 4} or {positions: [0.8, 0.6, 0.5]} as JSON or YAML, "
-    "a saved /metrics page of vLLM, SGLang or llama.cpp, or the engine's log"
+    "a saved /metrics page of vLLM, SGLang, TensorRT-LLM or llama.cpp, or the engine's log"
 )
 
 
@@ -42,6 +42,8 @@ def read_acceptance(path: Path, *, family: str = "eagle3") -> AcceptanceCurve:
     text = _read(path)
     if "spec_decode_num_drafts" in text or "sglang:spec_" in text:
         return _measured(counts_from_metrics(text, str(path)), family, f"metrics page {path}")
+    if KEY in text:
+        return _measured(counts_from_iterations(text, str(path)), family, f"metrics of {path}")
     if path.suffix.lower() in {".json", ".yaml", ".yml"} or text.lstrip()[:1] == "{":
         return _stated(_mapping(text, path), family, path)
     counts = counts_from_log(text, str(path))
@@ -60,7 +62,7 @@ def _read(path: Path) -> str:
         raise InputError(
             f"{path} has more than {MAX_BYTES} bytes, the limit: cut the log to its last lines"
         )
-    return data.decode("utf-8", errors="replace")
+    return data.decode("utf-8-sig", errors="replace")
 
 
 def _mapping(text: str, path: Path) -> Mapping[str, Any]:
@@ -91,7 +93,9 @@ def _stated(data: Mapping[str, Any], family: str, path: Path) -> AcceptanceCurve
         )
     elif "tokens_per_round" in data:
         tokens = _number(data["tokens_per_round"], "tokens_per_round", path)
-        length = _number(data.get("draft_len", math.nan), "draft_len (D of that run)", path)
+        if data.get("draft_len") is None:
+            raise InputError(f"{path} states tokens_per_round without draft_len, the D of that run")
+        length = _number(data["draft_len"], "draft_len (D of that run)", path)
         curve = curve_from_tokens_per_round(family, tokens, int(length))
     else:
         raise InputError(f"{path} states no acceptance: {_FORMS}")

@@ -183,3 +183,52 @@ def test_a_long_line_of_beginnings_is_read_in_linear_time(tmp_path: Path) -> Non
     with pytest.raises(InputError, match="no acceptance"):
         read_acceptance(tmp_path / "m.log")
     assert time.process_time() - started < 20
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "sample.txt"
+    path.write_bytes(text.encode())
+    return path
+
+
+def test_tensorrt_llm_iterations_are_summed(tmp_path: Path) -> None:
+    """100 + 20 drafted rounds, 180 + 30 accepted: E[L] = 1 + 210/120; 360 drafted: D = 3."""
+    stats = [(100, 300, 180), (20, 60, 30), (0, 0, 0)]
+    page = [
+        {"iter": i, "specDecodingStats": {
+            "numRequestsWithDraftTokens": d, "numDraftTokens": n, "numAcceptedTokens": a,
+            "acceptanceLength": 2.8, "draftOverhead": 0.1}}
+        for i, (d, n, a) in enumerate(stats)
+    ]  # fmt: skip
+    curve = read_acceptance(write(tmp_path, json.dumps(page)))
+    assert curve.tokens_per_round(3) == pytest.approx(1 + 210 / 120)
+    lines = "\n".join(json.dumps(item) for item in page)
+    assert read_acceptance(write(tmp_path, lines)).tokens_per_round(3) == pytest.approx(2.75)
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ('[{"specDecodingStats": {"numDraftTokens": 3, "numAcceptedTokens": 5}}]', "5 tokens"),
+        ('[{"specDecodingStats": {"numDraftTokens": -3}}]', "must be a count"),
+        ('[{"specDecodingStats": {}}]', "no drafts yet"),
+        ('{"specDecodingStats": ', "not JSON"),
+        ("vllm:spec_decode_num_emitted_tokens_total 4200\n", "vLLM V0"),
+        ("draft acceptance rate = 0.57576 (  171 accepted /   297 generated)", "does not"),
+        ("tokens_per_round: 3\n", "holds no acceptance"),
+    ],
+)
+def test_what_cannot_be_converted_says_why(tmp_path: Path, text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_acceptance(write(tmp_path, text))
+
+
+def test_a_byte_order_mark_and_two_engines_are_read(tmp_path: Path) -> None:
+    lines = [
+        f'vllm:spec_decode_num_{name}_total{{engine="{engine}"}} {value}'
+        for engine, scale in (("0", 2), ("1", 1))
+        for name, value in (("drafts", 500 * scale), ("draft_tokens", 1500 * scale),
+                            ("accepted_tokens", 830 * scale))
+    ]  # fmt: skip
+    curve = read_acceptance(write(tmp_path, "\ufeff" + "\r\n".join(lines) + "\r\n# EOF\r\n"))
+    assert curve.tokens_per_round(3) == pytest.approx(2.66)
