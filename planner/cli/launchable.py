@@ -54,6 +54,17 @@ def _launched(plan: Plan, refusals: list[EngineUnsupported]) -> tuple[Plan, Emis
     version = f"=={asked.engine_version}" if asked.engine_version else ""
     emission = emitter_for(f"{asked.engine}{version}").emit(plan)
     emission = replace(emission, notes=(*device_notes(plan), *emission.notes))
-    passed_over = tuple(f"a faster drafter was passed over: {refusal}" for refusal in refusals)
-    found = {"launch": emission.launch, "warnings": (*plan.warnings, *passed_over)}
+    found = {"launch": emission.launch, "warnings": (*plan.warnings, *_passed_over(refusals))}
     return plan.model_copy(update=found), emission
+
+
+def _passed_over(refusals: list[EngineUnsupported]) -> tuple[str, ...]:
+    """One line for each rule, with the number of drafters that it kept away."""
+    by_rule: dict[str, list[str]] = {}
+    for refusal in refusals:
+        by_rule.setdefault(str(refusal).partition("; got ")[0], []).append(str(refusal))
+    return tuple(
+        (f"{len(found)} faster drafters were" if len(found) > 1 else "a faster drafter was")
+        + f" passed over: {found[0]}"
+        for found in by_rule.values()
+    )

@@ -12,8 +12,15 @@ _OTHERS = {
     "Huawei": "vllm-ascend and MindIE are builds of their own, whose options were not read",
 }
 
-_LOWEST = {"vllm": (7.5, "vLLM docs of v0.21.0, getting_started/installation/gpu.cuda.inc.md")}
-"""Engine -> (lowest compute capability that its wheels hold kernels for, source)."""
+_LOWEST = {
+    "vllm": (7.5, "vLLM docs of v0.21.0, getting_started/installation/gpu.cuda.inc.md"),
+    "sglang": (7.5, "srt/model_executor/model_runner_components/load_model_utils.py:90-91"),
+    "trtllm": (
+        8.0,
+        "TensorRT-LLM docs/source/legacy/reference/support-matrix.md@17552a4, Hardware",
+    ),
+}
+"""Engine -> (lowest compute capability that it runs on, source)."""
 
 
 def vendor(plan: Plan) -> str:

@@ -200,10 +200,12 @@ class TrtllmEmitter(RuleBoundEmitter):
                 f"{_NAME} loads no GGUF weights ({plan.best.quant}); use --engine llama.cpp, or "
                 "--quant fp8 or w4a16 [BaseLlmArgs.model]"
             )
-        if offloaded(plan):
+        kept = offloaded(plan)
+        if kept:
+            other = "llama.cpp" if "experts" in kept else "llama.cpp or vllm"
             raise EngineUnsupported(
-                f"{_NAME} has no setting that keeps weights in host memory; use --engine "
-                "llama.cpp or vllm, or a smaller --quant [TorchLlmArgs]"
+                f"{_NAME} has no setting that keeps weights in host memory; use --engine {other}, "
+                "or a smaller --quant [TorchLlmArgs]"
             )
 
     def _remarks(

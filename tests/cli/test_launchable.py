@@ -52,6 +52,23 @@ def test_a_card_below_the_engines_kernels_gets_no_files() -> None:
         launchable(asked, must=True)
 
 
+@pytest.mark.parametrize(
+    ("engine", "gpu", "lowest"),
+    [("sglang", "V100", "7.5"), ("trtllm", "V100", "8.0"), ("trtllm", "2080 Ti", "8.0")],
+)
+def test_each_engine_has_its_lowest_card(engine: str, gpu: str, lowest: str) -> None:
+    asked = Question(model="Qwen/Qwen3-8B", gpu=gpu, engine=engine, quant="w4a16")
+    with pytest.raises(EngineUnsupported, match=f"needs compute capability {lowest}"):
+        launchable(asked, must=True)
+
+
+def test_a_rule_that_keeps_many_drafters_away_is_said_once() -> None:
+    plan, _ = launchable(Question(model="Qwen/Qwen3-8B", gpu="3x3090", engine="sglang"), must=True)
+    said = [warning for warning in plan.warnings if "passed over" in warning]
+    assert len(said) == 1
+    assert said[0][0].isdigit()
+
+
 def test_a_plain_plan_that_was_asked_for_is_no_dont() -> None:
     plan, _ = launchable(replace(MIMO, drafter="none"), must=True)
     assert verdict_line(plan).startswith("Plain, as asked: ")
