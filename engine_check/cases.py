@@ -11,7 +11,6 @@ from planner.search.question import Question
 from planner.search.recommend import recommend
 from planner.search.records import Plan
 
-BATCHES = (1, 64)
 CONTEXT_LEN = 4096
 
 
@@ -48,7 +47,7 @@ def cases(work: Path, engines: tuple[str, ...] = tuple(SUPPORTED)) -> list[Case]
     for engine in engines:
         for target in TARGETS:
             for family in target.families:
-                for batch in BATCHES:
+                for batch in target.batches:
                     found += _of(work, engine, target, (family, batch))
     return found
 

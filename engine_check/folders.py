@@ -23,6 +23,7 @@ class Target:
     tp: int | None = None
     offload: str | None = None
     host: str | None = None
+    batches: tuple[int, ...] = (1, 64)
 
 
 _REMOTE_CODE = """\
@@ -48,6 +49,7 @@ TARGETS = (
         ("external", "eagle3", "ngram"),
         offload="auto",
         host="dual EPYC 7642, 16 channels, 512 GB",
+        batches=(1,),
     ),
     Target("MoE with MTP", "glm-4.5-air", "4xH200", ("mtp",)),
     Target("MLA", "deepseek-v3-lite", "H100", ("mtp", *_ALL)),

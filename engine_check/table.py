@@ -35,10 +35,11 @@ _COLUMNS = (
 )
 _HOW = {
     "vllm": (
-        "its parser and `EngineArgs.create_engine_config()` (model, speculative and scheduler "
-        "checks, with the model runner chosen as where Triton is installed), and its own reading "
-        "of the schedule against schedule.json. CUDA-graph sizes and attention backends are not "
-        "judged: the CPU platform has neither, and adaptive verification is told that graphs are "
+        "the CPU build of 0.32.0, the newest there is, held against rules read in the source of "
+        "0.33.0: its parser and `EngineArgs.create_engine_config()` (model, speculative and "
+        "scheduler checks, with the model runner chosen as where Triton is installed), and its "
+        "own reading of the schedule against schedule.json. CUDA-graph sizes and attention "
+        "backends are not judged: the CPU platform has neither, and adaptive verification is told that graphs are "
         "there."
     ),
     "sglang": (
