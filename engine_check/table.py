@@ -39,8 +39,8 @@ _HOW = {
         "0.33.0: its parser and `EngineArgs.create_engine_config()` (model, speculative and "
         "scheduler checks, with the model runner chosen as where Triton is installed), and its "
         "own reading of the schedule against schedule.json. CUDA-graph sizes and attention "
-        "backends are not judged: the CPU platform has neither, and adaptive verification is told that graphs are "
-        "there."
+        "backends are not judged: the CPU platform has neither, and adaptive verification is told "
+        "that graphs are there."
     ),
     "sglang": (
         "its parser, the whole argument resolution and its checks under the platform facts of a "
