@@ -23,7 +23,7 @@ from planner.arch.geometry import MixerReader
 from planner.arch.layer_plan import LayerPlan, read_layer_plan
 from planner.arch.mtp import read_mtp
 from planner.arch.quant_config import read_quant_config
-from planner.arch.quant_methods import foreign_format
+from planner.arch.quant_methods import foreign_format, stated_method
 from planner.arch.records import ModelArch
 from planner.arch.refused import refuse_unplaced_states, refuse_unreadable
 from planner.arch.spellings import canonical
@@ -80,7 +80,7 @@ def read_hf_config(
         native_format=quantisation.weight,
         assumptions=(*spelled, *plan.assumptions, *reader.assumptions, *notes),
         warnings=(*_class_doubt(outer), *plan.warnings, *reader.warnings, *warnings, *quant_notes),
-        extra=_extra(quantisation.kv_dtype, foreign_format(outer), reader.extra),
+        extra=_extra(outer, quantisation.kv_dtype, reader.extra),
     )
     return weigh_parts(arch, layers, quantisation.parts)
 
@@ -195,6 +195,10 @@ def _feeds(config: Fields, model_type: str, hidden: int, plan: LayerPlan) -> lis
     return found
 
 
-def _extra(kv_dtype: str | None, foreign: str | None, extra: dict[str, str]) -> dict[str, str]:
-    own = {"kv_dtype": kv_dtype, "foreign_format": foreign}
+def _extra(outer: Fields, kv_dtype: str | None, extra: dict[str, str]) -> dict[str, str]:
+    own = {
+        "kv_dtype": kv_dtype,
+        "foreign_format": foreign_format(outer),
+        "quant_method": stated_method(outer),
+    }
     return {**extra, **{key: value for key, value in own.items() if value}}

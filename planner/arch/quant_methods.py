@@ -39,6 +39,12 @@ def own_method(method: str, section: Fields, notes: list[str]) -> WeightFormat |
     return None
 
 
+def stated_method(outer: Fields) -> str | None:
+    """`quant_method` as the file spells it, lower case."""
+    section = outer.section("quantization_config") or outer.section("compression_config")
+    return ((section.text("quant_method") or "").lower() or None) if section is not None else None
+
+
 def foreign_format(outer: Fields) -> str | None:
     """The program that such weights are packed for, where none of the engines here is it."""
     section = outer.section("quantization_config")

@@ -117,7 +117,9 @@ def _single_values(raw: Raw, model_type: str, notes: list[str]) -> None:
             raw[key] = value[0]
         elif model_type.startswith("ernie4_5") and len(value) == 2:
             raw[key] = value[0]
-            notes.append(f"{key} lists text and vision: text experts are read, others not counted")
+            notes.append(
+                f"{key} lists text and vision: vision experts are not counted, in memory neither"
+            )
 
 
 def _layer_lists(raw: Raw, model_type: str, _notes: list[str]) -> None:
@@ -179,10 +181,10 @@ def _compress_rates(raw: Raw, _model_type: str, _notes: list[str]) -> None:
         ]
 
 
-def _kimi_keys(raw: Raw, model_type: str, _notes: list[str]) -> None:
-    """Kimi-Linear as transformers 5 writes it."""
+def _kimi_keys(raw: Raw, _model_type: str, _notes: list[str]) -> None:
+    """Kimi Delta Attention as transformers 5 writes it (Kimi-Linear, GLM-5-Next)."""
     heads, width = raw.get("linear_num_heads"), raw.get("linear_head_dim")
-    if model_type == "kimi_linear" and heads is not None and "linear_attn_config" not in raw:
+    if heads is not None and raw.get("linear_attn_config") is None:
         raw["linear_attn_config"] = {"num_heads": heads, "head_dim": width}
 
 

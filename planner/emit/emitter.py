@@ -31,6 +31,7 @@ class RuleBoundEmitter(ABC):
             EngineUnsupported: a rule of this version forbids the plan.
         """
         self._require_own_format(plan)
+        self._require_known_method(plan)
         want = deployment(plan)
         if want.draft_len and want.drafter:
             require_loadable(want.drafter, self.rules)
@@ -49,6 +50,17 @@ class RuleBoundEmitter(ABC):
                 f"which {plan.inputs.model_name} is; use the unquantised checkpoint with --quant "
                 f"fp8 or w4a16, or a GGUF with llama.cpp [{self.rules.read_at}]"
             )
+
+    def _require_known_method(self, plan: Plan) -> None:
+        method, known = plan.inputs.quant_method, self.rules.lists.get("quant_methods")
+        if method is None or not known or method.replace("_", "-") in known:
+            return
+        raise EngineUnsupported(
+            f"{self.rules.engine} {self.rules.version} loads no checkpoint of quant_method "
+            f"{ascii(method)[:40]}, which {plan.inputs.model_name} states; use its unquantised "
+            f"checkpoint with --quant fp8 or w4a16, or one of {', '.join(known[:6])} "
+            f"[{self.rules.names['sources']['quant_methods']}]"
+        )
 
     @abstractmethod
     def written(self, plan: Plan, want: Deployment) -> Emission:

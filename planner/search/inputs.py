@@ -49,6 +49,7 @@ def inputs_of(s: Situation, d: Deployment) -> PlanInputs:
         architecture=d.arch.architecture,
         model_bytes=_published_bytes(d.arch),
         foreign_format=d.arch.extra.get("foreign_format"),
+        quant_method=d.arch.extra.get("quant_method"),
         head_dims=_head_dims(d.arch),
         gpu=d.device.id,
         gpu_name=d.device.name,

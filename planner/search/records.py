@@ -206,6 +206,8 @@ class PlanInputs(_Record):
     """Bytes of the checkpoint as it is published: 16 bits unless it is quantised itself."""
     foreign_format: str | None = None
     """Program that the checkpoint is packed for, where none of the engines here is it."""
+    quant_method: str | None = None
+    """How the checkpoint says that it is quantised, in its own word."""
     head_dims: tuple[int, ...] = ()
     """Widths of the K and V heads that occur in its layers."""
     gpu: str

@@ -94,3 +94,28 @@ def test_weights_packed_for_another_program_get_no_command(engine: str) -> None:
     plan = plan_for(engine, foreign_format="ExLlamaV2")
     with pytest.raises(EngineUnsupported, match="packed for ExLlamaV2"):
         emitter_for(engine).emit(plan)
+
+
+@pytest.mark.parametrize(
+    ("engine", "method", "loads"),
+    [
+        ("vllm", "bitsandbytes", False),
+        ("sglang", "bitsandbytes", True),
+        ("vllm", "hqq", False),
+        ("sglang", "torchao", False),
+        ("vllm", "torchao", True),
+        ("vllm", "fbgemm_fp8", True),
+        ("vllm", "gptq", True),
+        ("sglang", "gptq", True),
+        ("vllm", None, True),
+    ],
+)
+def test_a_checkpoint_is_of_a_method_that_the_engine_loads(
+    engine: str, method: str | None, loads: bool
+) -> None:
+    plan = plan_for(engine, quant_method=method)
+    if loads:
+        assert emitter_for(engine).emit(plan).files
+        return
+    with pytest.raises(EngineUnsupported, match=f"quant_method '{method}'.*compressed-tensors"):
+        emitter_for(engine).emit(plan)
