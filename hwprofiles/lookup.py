@@ -12,6 +12,7 @@ from hwprofiles.load import is_profile_path, load_gpu, load_host, load_index
 from hwprofiles.spelling import (
     MAX_TEXT,
     Spelled,
+    driver_row,
     fold,
     memory_fits,
     parse,
@@ -282,7 +283,7 @@ def find_gpu(text: str, *, own_files: bool = True) -> GpuMatch:
         raise InputError(
             f"{_quoted(text)}: a GPU name has 1 to {MAX_TEXT} characters; {_LIST_HINT}"
         )
-    found = _cached(text)
+    found = _cached(driver_row(text))
     if isinstance(found, str):
         raise InputError(found)
     return found

@@ -18,6 +18,10 @@ _MEMORY = re.compile(
     r"(?:(?<![a-z0-9.])|(?<=ti)|(?<=super)|(?<=\dd)|(?<=xt))"
     r"(\d{1,6}(?:\.\d+)?)\s*-?\s*(gib|gb|g|mib|mb)(?![a-z0-9])"
 )
+_DRIVER_ROW = re.compile(
+    r"\s*([^,]{2,80}?)\s*,\s*(?:(\d{4,6})(?:\s*MiB)?|\[(?:N/A|Not Supported)\])\s*(?:,|$)",
+    re.IGNORECASE,
+)
 _TOKEN = re.compile(r"[a-z0-9.]+\+?")
 _PARENTHESES = re.compile(r"[(\[]([^()\[\]]*)[)\]]")
 _MIXED = re.compile(r"\s*(?:(?<!max)(?<!plus)\+|\s/\s|&|\band\b)\s*")
@@ -49,6 +53,18 @@ class Spelled:
     """Power cap, where stated."""
     modified: bool
     """The text says that the board was changed."""
+
+
+def driver_row(text: str) -> str:
+    """A row of `nvidia-smi --query-gpu=name,memory.total --format=csv` as a name with its memory.
+
+    Memory that the driver does not report (`[N/A]`, `[Not Supported]`) and further columns are left
+    out; any other text is returned as it is.
+    """
+    row = _DRIVER_ROW.match(text)
+    if row is None:
+        return text
+    return f"{row[1]} {row[2]} MiB" if row[2] else row[1]
 
 
 def fold(text: str) -> str:

@@ -293,3 +293,29 @@ def test_unknown_host_is_asked(text: str) -> None:
 def test_a_near_miss_says_what_to_write(text: str, said: str) -> None:
     with pytest.raises(InputError, match=said):
         find_gpu(text)
+
+
+@pytest.mark.parametrize(
+    ("row", "gpu_id", "mib"),
+    [
+        ("NVIDIA GeForce RTX 4090, 49140", "nvidia-rtx-4090-48gb-modded", 49140),
+        ("NVIDIA GeForce RTX 3080, 20480 MiB", "nvidia-rtx-3080-20gb-modded", 20480),
+        ("NVIDIA GeForce RTX 5090, 32607", "nvidia-rtx-5090", 32607),
+        ("NVIDIA GB10, [N/A], 580.126.09", "nvidia-dgx-spark-gb10", None),
+        (
+            "NVIDIA RTX PRO 6000 Blackwell, 97887, 590.42, [N/A], [Not Supported], 14001",
+            "nvidia-rtx-pro-6000-blackwell",
+            97887,
+        ),
+    ],
+)
+def test_rows_of_the_drivers_own_table(row: str, gpu_id: str, mib: int | None) -> None:
+    """Rows that owners posted (nvidia-smi --query-gpu=... --format=csv)."""
+    found = find_gpu(row)
+    assert (found.gpu_id, found.vram_mib_stated) == (gpu_id, mib)
+
+
+@pytest.mark.parametrize("row", ["memory.total [MiB], memory.used [MiB]", "[N/A], [N/A]", ", 4096"])
+def test_a_row_without_a_card_names_none(row: str) -> None:
+    with pytest.raises(InputError):
+        find_gpu(row)
