@@ -9,6 +9,7 @@ from autotune.engines.served_model import served_model
 from autotune.engines.sglang import SglangAdapter
 from autotune.engines.trtllm import TrtllmAdapter
 from autotune.engines.vllm import VllmAdapter
+from autotune.load.address import token_from_environment
 from autotune.load.endpoint import Endpoint
 from autotune.load.errors import EndpointError, WrongApi
 
@@ -62,3 +63,12 @@ def _by_metrics(endpoint: Endpoint) -> EngineName | None:
             if any(line.startswith(prefix) for line in starts):
                 return name
     return None
+
+
+def connect(url: str) -> EngineAdapter:
+    """Adapter of the engine at an address, with the token of the environment.
+
+    Raises:
+        EndpointFailure: nothing that is known answers there.
+    """
+    return detect(Endpoint(url, token=token_from_environment()))

@@ -257,3 +257,18 @@ def test_the_command_measures_a_card_and_keeps_it(
     assert (tmp_path / kept.samples_file).read_text().count("\n") > 40
     printed = CliRunner().invoke(_app(), ["--out", str(out), "--json"], catch_exceptions=False)
     assert json.loads(printed.output)["power_limit_w"] == 450
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr("autotune.calibrate.state._binding", lambda: Nvml([FakeCard()]))
+    monkeypatch.setattr(command_module, "_torch_card", absent)
+    with pytest.raises(InputError, match=r"needs torch; pip install 'specplanner\[kernels,fit\]'"):
+        CliRunner().invoke(_app(), [], catch_exceptions=False)
+
+
+def test_two_measurements_at_once_are_refused() -> None:
+    with pytest.raises(InputError, match="give one of them"):
+        CliRunner().invoke(_app(), ["--host", "--launch", "x"], catch_exceptions=False)
