@@ -111,7 +111,7 @@ def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
     )
     from autotune.calibrate.forced_page import forced_page  # noqa: PLC0415
     from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
-    from autotune.engines.detect import connect  # noqa: PLC0415
+    from autotune.engines.detect import connected  # noqa: PLC0415
     from autotune.tune.prompts import shipped_prompts  # noqa: PLC0415
     from autotune.tune.run import card_present, read_plan  # noqa: PLC0415
     from autotune.tune.schedule import Effort  # noqa: PLC0415
@@ -120,7 +120,7 @@ def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
     plan, folder = read_plan(asked.plan)
     effort = Effort(blocks=asked.blocks, prompts=2, max_tokens=96, concurrency=plan.inputs.batch)
     starter = Starter(asked.program, asked.engine_args, asked.port)
-    serve = starting(plan, folder, folder / "calibrate", starter=starter, connect=connect)
+    serve = starting(plan, folder, folder / "calibrate", starter=starter, connect=connected)
     with terminated_like_interrupted():
         found = measure_forced(
             plan, ForcedWanted(shipped_prompts(), effort, asked.draft_lens, serve)

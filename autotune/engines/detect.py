@@ -1,6 +1,7 @@
 """Which engine answers at an address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from autotune.engines.adapter import EngineAdapter
 from autotune.engines.llamacpp import LlamacppAdapter
@@ -65,10 +66,12 @@ def _by_metrics(endpoint: Endpoint) -> EngineName | None:
     return None
 
 
-def connect(url: str) -> EngineAdapter:
+@contextmanager
+def connected(url: str) -> Iterator[EngineAdapter]:
     """Adapter of the engine at an address, with the token of the environment.
 
     Raises:
         EndpointFailure: nothing that is known answers there.
     """
-    return detect(Endpoint(url, token=token_from_environment()))
+    with Endpoint(url, token=token_from_environment()) as endpoint:
+        yield detect(endpoint)
