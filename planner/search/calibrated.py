@@ -43,6 +43,8 @@ class Subject:
     """Name of the target."""
     host_here: bool = False
     """Whether the host of the question is this machine."""
+    uses_host: bool = False
+    """Whether host memory matters to the answer: only then is a host that does not fit said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +201,8 @@ def calibrated(shelf: Shelf, subject: Subject, *, refuse: bool) -> Calibrated:
                 raise
             why, own = str(error), {}
         if why:
-            unused.append(f"{file.path.name} ({why})")
+            if file.record.gpu_name is not None or subject.uses_host:
+                unused.append(f"{file.path.name} ({why})")
             continue
         spread, said = _spread(file, subject)
         new = {path: one for path, one in own.items() if path not in constants}
@@ -224,6 +227,11 @@ def _unused(files: list[str]) -> Iterator[str]:
 
 def on_machine(machine: Machine, constants: Mapping[Path, Constant]) -> Machine:
     """The machine with its measured memory and bus rates, where there are any."""
+    dram = constants.get(("card", "dram_gb_per_s"))
+    if dram is not None:
+        kinds = {**machine.device.kinds, "dram_bytes_per_s": dram.kind}
+        device = replace(machine.device, dram_bytes_per_s=dram.value * GB, kinds=kinds)
+        machine = replace(machine, device=device)
     read = constants.get(("host", "read_gb_per_s"))
     copy = constants.get(("link", "copy_gb_per_s"))
     if read is not None:

@@ -237,6 +237,7 @@ def test_a_measured_host_decides_an_offloaded_answer(
     found = _ask(calibration=None, **asked)
     assert found.best.baseline_tok_s == _ask(**asked).best.baseline_tok_s
     assert any("it is of the host Some CPU" in w for w in found.warnings)
+    assert not any("Some CPU" in w for w in _ask(calibration=None).warnings)  # nothing offloaded
 
 
 def test_measured_links_count(tmp_path: Path) -> None:
