@@ -19,6 +19,7 @@ from autotune.calibrate.probes import AttentionProbe, CopyProbe, ExpertProbe, Ge
 from autotune.calibrate.state import NO_GPU, doubts, opened, read_state
 from autotune.commands import calibrate as command_module
 from hwprofiles.calibration import CalibrationFile, read_calibration, write_calibration
+from hwprofiles.detect import detect
 from hwprofiles.device import load_device
 from planner.cost.calibratable import checked_constants
 from planner.errors import InputError, MeasurementUnstable
@@ -238,6 +239,11 @@ def test_the_state_is_read_field_by_field() -> None:
     assert state.other_processes == 2
     assert state.temperature_c is None
     assert (state.sm_clock_mhz, state.max_sm_clock_mhz) == (2520, None)
+
+
+def test_a_planner_on_this_machine_knows_which_boards_it_has() -> None:
+    assert detect(nvml=Nvml([FakeCard(), FakeCard()])).uuids == ("GPU-42", "GPU-42")
+    assert detect(nvml=FakeNvml([FakeCard()])).uuids == ()
 
 
 @pytest.mark.parametrize(

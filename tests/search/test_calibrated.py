@@ -6,8 +6,11 @@ import pytest
 from calibration_files import raw, written
 
 from hwprofiles import calibration
+from hwprofiles.calibration import Shelf, read_calibration
+from hwprofiles.device import load_device
 from planner.errors import InputError
 from planner.search import calibrated as calibrated_module
+from planner.search.calibrated import Subject, calibrated
 from planner.search.explain import explain
 from planner.search.question import Question
 from planner.search.recommend import recommend
@@ -162,6 +165,30 @@ def test_the_newest_value_of_a_constant_counts(folder: Path) -> None:
     values = {".".join(path): one.value for path, one in s.calibrated.constants.items()}
     assert values == {RATE: 0.9, "smooth_power": 3.0}
     assert s.calibrated.used == ("b.yaml", "a.yaml")
+
+
+def test_the_boards_own_file_comes_before_another_boards(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path / "own.yaml", created="2026-01-01", gpu_uuid="GPU-1"),
+        written(
+            tmp_path / "other.yaml",
+            created="2026-11-30",
+            gpu_uuid="GPU-2",
+            constants={RATE: 0.5, "smooth_power": 3.0},
+        ),
+    ]
+    shelf = Shelf(tuple(read_calibration(path) for path in reversed(paths)))
+    subject = Subject(load_device("nvidia-rtx-4090"), None, None, "m")
+    here = dataclasses.replace(subject, uuids=("GPU-1",))
+    found = {
+        name: {".".join(path): one.value for path, one in calibrated(shelf, s, refuse=False)
+               .constants.items()}
+        for name, s in (("here", here), ("named", subject))
+    }  # fmt: skip
+    assert found["here"] == {RATE: 0.92, "smooth_power": 3.0}
+    assert found["named"] == {RATE: 0.5, "smooth_power": 3.0}
+    notes = calibrated(shelf, here, refuse=False).notes
+    assert [note.endswith("another board of this kind") for note in notes] == [False, True]
 
 
 def _ratio(**fields: object) -> dict[str, object]:
