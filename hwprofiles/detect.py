@@ -46,6 +46,8 @@ class Detected:
     """Memory of each card that can be had, MiB; None where none of it is in use."""
     notes: tuple[str, ...]
     """What was seen and assumed."""
+    uuids: tuple[str, ...] = ()
+    """The driver's identities of the cards."""
 
 
 def is_auto(text: str) -> bool:
@@ -284,4 +286,5 @@ def detect(text: str = "auto", *, nvml: Any = None, proc: Path = PROC) -> Detect
     notes += [*said, *capped]
     if in_wsl:
         notes.append("WSL2: what Windows shows on this card takes memory that may not be listed")
-    return Detected(device, count, cap, free, tuple(notes))
+    uuids = tuple(one.uuid for one in readings.cards if one.uuid)
+    return Detected(device, count, cap, free, tuple(notes), uuids)

@@ -47,6 +47,8 @@ class Reading:
     """Lanes that are connected."""
     mig: tuple[MigSlice, ...] | None
     """Instances where MIG is on; None where it is off."""
+    uuid: str | None = None
+    """The driver's identity of the board."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +108,12 @@ def _number(value: Any) -> float | None:
     return float(value) if known else None
 
 
+def _words(value: Any) -> str | None:
+    if isinstance(value, bytes):
+        return value.decode(errors="replace")
+    return value if isinstance(value, str) else None
+
+
 def _memory(nvml: Any, handle: Any) -> tuple[float | None, float, float | None]:
     """(total, in use, free) MiB; version 2 of the call counts the driver's own part apart."""
     version = getattr(nvml, "nvmlMemory_v2", None)
@@ -158,7 +166,7 @@ def _card(nvml: Any, index: int) -> Reading | str:
     total, used, free = _memory(nvml, handle)
     return Reading(
         index=index,
-        name=name.decode(errors="replace") if isinstance(name, bytes) else str(name),
+        name=_words(name) or str(name),
         total_mib=total,
         used_mib=used,
         free_mib=free,
@@ -167,6 +175,7 @@ def _card(nvml: Any, index: int) -> Reading | str:
         pcie_gen=_count(nvml, "nvmlDeviceGetMaxPcieLinkGeneration", handle),
         pcie_lanes=_count(nvml, "nvmlDeviceGetCurrPcieLinkWidth", handle),
         mig=_mig(nvml, handle),
+        uuid=_words(_ask(nvml, "nvmlDeviceGetUUID", handle)),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -37,6 +37,11 @@ from planner.errors import MeasurementUnstable
 LEARNT = 0.6
 """Share of a prior's spread that is left of a constant at most, for it to count as measured."""
 GEMM_DTYPES = ("bf16", "fp8")
+STREAM_SHARE = 0.91
+"""Streaming read over the datasheet rate: 0.91 RTX 3090, 0.87-0.92 A100, 0.95-0.97 H100 PCIe,
+0.97 V100, 0.85 GB10."""
+FASTER = 1.02
+"""A read above this share of the datasheet rate says that the datasheet is not this board's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,8 +90,29 @@ def _constants_of(dtype: str, found: Fitted, torch_version: str) -> Iterator[tup
             yield path, constant
 
 
-def _products(
+def with_measured_memory(
     measured: CardMeasured, device: Device
+) -> tuple[Device, dict[str, Sourced]]:
+    """The board at the memory rate that its stream read implies, where its own is not known.
+
+    Boards whose memory was changed have an assumed rate; a read that is faster than the datasheet
+    allows shows the same of any board.
+    """
+    reads = [s for p, s in measured.series if isinstance(p, StreamProbe) and p.kind == "read"]
+    if not reads:
+        return device, {}
+    rate = reads[0].work["bytes"] / reads[0].timing.p50_s
+    assumed = device.kinds.get("dram_bytes_per_s") == "assumed"
+    if not assumed and rate <= FASTER * device.dram_bytes_per_s:
+        return device, {}
+    implied = rate / STREAM_SHARE
+    ref = f"stream read of {rate / GB:.0f} GB/s over {STREAM_SHARE:g}, as on other boards"
+    constant = Sourced(value=round(implied / GB, 1), kind="derived", ref=ref)
+    return replace(device, dram_bytes_per_s=implied), {"card.dram_gb_per_s": constant}
+
+
+def _products(
+    measured: CardMeasured, before: Device, device: Device
 ) -> Iterator[tuple[str, Fitted, tuple[Compared, ...]]]:
     share = power_share(device, measured.before.power_limit_w)
     for dtype in GEMM_DTYPES:
@@ -94,7 +120,7 @@ def _products(
         if work is None:
             continue
         found = fit_products(device, share, work)
-        shipped = product_seconds(device, share, work, shipped_values(device, dtype))
+        shipped = product_seconds(before, share, work, shipped_values(before, dtype))
         fitted = product_seconds(device, share, work, found.values)
         pairs = [
             (p, s) for p, s in measured.series if isinstance(p, GemmProbe) and p.dtype == dtype
@@ -174,10 +200,10 @@ def card_result(measured: CardMeasured, device: Device) -> CardResult:
             f"{unstable} of {len(series)} series disagree with themselves after repetition: "
             "something else uses the card or its clocks move; stop it and calibrate again"
         )
-    constants: dict[str, Sourced] = {}
+    actual, constants = with_measured_memory(measured, device)
     compared: list[Compared] = []
     notes = []
-    for dtype, found, rows in _products(measured, device):
+    for dtype, found, rows in _products(measured, device, actual):
         version = measured.facts.versions.get("torch", "?")
         constants |= dict(_constants_of(dtype, found, version))
         compared += rows

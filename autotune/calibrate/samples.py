@@ -110,4 +110,4 @@ def table_of(series: Iterable[Series]) -> str:
 
 def _pairs(values: Mapping[str, float | str]) -> str:
     shown = (f"{k}={v:.6g}" if isinstance(v, float) else f"{k}={v}" for k, v in values.items())
-    return " ".join(shown)
+    return ";".join(shown)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from planner.cli.options import counts
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -34,15 +37,103 @@ def command(
         float | None,
         typer.Option("--seconds", metavar="N", min=1, help="Begin nothing new after this time."),
     ] = None,
+    launch: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="PLAN_DIR", help="Start this plan's engine and force its acceptance: R."
+        ),
+    ] = None,
+    draft_lens: Annotated[
+        str | None,
+        typer.Option(metavar="LIST", help="With --launch: draft lengths; around the plan's."),
+    ] = None,
+    blocks: Annotated[
+        int, typer.Option(metavar="N", help="With --launch: starts of each setting.")
+    ] = 3,
+    program: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Engine in the place of the plan's word.")
+    ] = None,
+    engine_args: Annotated[
+        str | None, typer.Option(metavar="WORDS", help="Further words for the engine.")
+    ] = None,
+    port: Annotated[
+        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port for the engine.")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the calibration.")] = False,
 ) -> None:
     """Measure this machine and put the constants where `planner recommend` finds them."""
     if out is not None and out.suffix != ".yaml":
         raise InputError(f"--out {out} must end in .yaml; a calibration is a YAML file")
-    if host:
+    if host and launch is not None:
+        raise InputError("--host and --launch measure different things; give one of them")
+    if launch is not None:
+        lengths = counts("--draft-lens", draft_lens) if draft_lens else None
+        started = _Started(launch, lengths, blocks, program, engine_args, port)
+        with _needs("live"):
+            print(_forced(started, out, as_json=as_json))
+    elif host:
         print(_host(out, seconds or HOST_SECONDS, as_json=as_json))
     else:
-        print(_card(index, out, seconds or CARD_SECONDS, as_json=as_json))
+        with _needs("kernels,fit"):
+            print(_card(index, out, seconds or CARD_SECONDS, as_json=as_json))
+
+
+@contextmanager
+def _needs(extras: str) -> Iterator[None]:
+    """What is missing is said with the extra that brings it."""
+    try:
+        yield
+    except ModuleNotFoundError as missing:
+        raise InputError(
+            f"this measurement needs {missing.name}; pip install 'specplanner[{extras}]' (the "
+            "host's memory, `planner calibrate --host`, needs nothing)"
+        ) from missing
+
+
+class _Started(NamedTuple):
+    """Options of --launch."""
+
+    plan: Path
+    draft_lens: tuple[int, ...] | None
+    blocks: int
+    program: str | None
+    engine_args: str | None
+    port: int | None
+
+
+def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
+    from autotune.calibrate.forced import (  # noqa: PLC0415
+        ForcedWanted,
+        forced_calibration,
+        forced_series,
+        measure_forced,
+        starting,
+    )
+    from autotune.calibrate.forced_page import forced_page  # noqa: PLC0415
+    from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
+    from autotune.engines.detect import connected  # noqa: PLC0415
+    from autotune.tune.prompts import shipped_prompts  # noqa: PLC0415
+    from autotune.tune.run import card_present, read_plan  # noqa: PLC0415
+    from autotune.tune.schedule import Effort  # noqa: PLC0415
+    from autotune.tune.stage import Starter, terminated_like_interrupted  # noqa: PLC0415
+
+    plan, folder = read_plan(asked.plan)
+    effort = Effort(blocks=asked.blocks, prompts=2, max_tokens=96, concurrency=plan.inputs.batch)
+    starter = Starter(asked.program, asked.engine_args, asked.port)
+    serve = starting(plan, folder, folder / "calibrate", starter=starter, connect=connected)
+    with terminated_like_interrupted():
+        found = measure_forced(
+            plan, ForcedWanted(shipped_prompts(), effort, asked.draft_lens, serve)
+        )
+    here = card_present(plan)
+    record, notes = forced_calibration(found, effort, now(), card_present=here)
+    target = out or folder / "calibrate" / "calibration.yaml"
+    if record is not None:
+        target = target_of(record, out) if here else target
+        keep(record, forced_series(found), target)
+    if as_json and record is not None:
+        return record.model_dump_json(indent=1)
+    return forced_page(found, record, notes, target)
 
 
 def _host(out: Path | None, seconds: float, *, as_json: bool) -> str:
@@ -80,17 +171,13 @@ def _torch_card(nvml: Any, handle: Any, index: int) -> Card:
     """The card as torch sees it.
 
     Raises:
-        InputError: torch is missing, has no CUDA, or does not see the card.
+        InputError: torch has no CUDA, or does not see the card.
     """
-    try:
-        import torch  # noqa: PLC0415
+    import scipy  # noqa: F401, PLC0415  # the fit's, missed before minutes are spent
+    import torch  # noqa: PLC0415
 
-        from autotune.calibrate.torch_card import TorchCard, torch_index  # noqa: PLC0415
-    except ModuleNotFoundError as missing:
-        raise InputError(
-            f"calibrating a GPU needs {missing.name}; pip install 'specplanner[kernels,fit]', or "
-            "`planner calibrate --host` for the host alone"
-        ) from missing
+    from autotune.calibrate.torch_card import TorchCard, torch_index  # noqa: PLC0415
+
     if not torch.cuda.is_available():
         raise InputError(
             f"the driver lists GPU {index} and torch {torch.__version__} cannot use it; install a "

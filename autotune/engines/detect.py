@@ -1,6 +1,7 @@
 """Which engine answers at an address."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from autotune.engines.adapter import EngineAdapter
 from autotune.engines.llamacpp import LlamacppAdapter
@@ -9,6 +10,7 @@ from autotune.engines.served_model import served_model
 from autotune.engines.sglang import SglangAdapter
 from autotune.engines.trtllm import TrtllmAdapter
 from autotune.engines.vllm import VllmAdapter
+from autotune.load.address import token_from_environment
 from autotune.load.endpoint import Endpoint
 from autotune.load.errors import EndpointError, WrongApi
 
@@ -62,3 +64,14 @@ def _by_metrics(endpoint: Endpoint) -> EngineName | None:
             if any(line.startswith(prefix) for line in starts):
                 return name
     return None
+
+
+@contextmanager
+def connected(url: str) -> Iterator[EngineAdapter]:
+    """Adapter of the engine at an address, with the token of the environment.
+
+    Raises:
+        EndpointFailure: nothing that is known answers there.
+    """
+    with Endpoint(url, token=token_from_environment()) as endpoint:
+        yield detect(endpoint)

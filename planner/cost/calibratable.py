@@ -44,6 +44,7 @@ BOUNDS: Mapping[Path, Bounds] = {
     ("engines", "*", "row_us"): Bounds(-1e-9, 1e6, _TIME, shipped=False),
     ("host", "read_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
     ("host", "populated_channels"): Bounds(0.5, 128.0, "hosts have 1 to 128", shipped=False),
+    ("card", "dram_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
     ("link", "copy_gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),
     ("link", "all_reduce", "*", "floor_us"): Bounds(0.0, 1e5, _TIME, shipped=False),
     ("link", "all_reduce", "*", "gb_per_s"): Bounds(0.01, 1e5, _RATE, shipped=False),

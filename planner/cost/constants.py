@@ -46,6 +46,9 @@ def replaced(values: Mapping[Path, float | Constant]) -> Iterator[None]:
     A bare number keeps the origin of the shipped constant. What was computed from the shipped ones
     and kept stays as it was: that is the caller's to drop.
     """
+    if not values:
+        yield
+        return
     token = _replaced.set({**_replaced.get(), **values})
     try:
         yield

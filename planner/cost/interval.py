@@ -42,11 +42,12 @@ class Outlook:
 
 def measured_spread(at: Circumstance) -> Constant | None:
     """Spread of log R that a calibration measured on this engine; None outside what it covers."""
-    spread, batch, context = (
-        given("interval", "measured_ratio", at.engine, name)
-        for name in ("log_sd", "batch", "context_len")
-    )
-    if spread is None or batch is None or context is None or at.offload:
+    path = ("interval", "measured_ratio", at.engine)
+    spread = given(*path, "log_sd")
+    if spread is None or at.offload:
+        return None
+    batch, context = given(*path, "batch"), given(*path, "context_len")
+    if batch is None or context is None:
         return None
     return spread if at.batch <= batch.value and at.context_len <= context.value else None
 

@@ -193,6 +193,7 @@ def _setup(key: SetupKey) -> Setup:
         power_limit_w=key.wanted.power_limit_w or named.machine.power_limit_w,
         engine=named.engine,
         model=named.target.arch.name,
+        uses_host=key.wanted.offload is not None,
     )
     found = calibrated(key.shelf, subject, refuse=False)
     named = replace(named, machine=on_machine(named.machine, found.constants))

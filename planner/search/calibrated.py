@@ -43,6 +43,10 @@ class Subject:
     """Name of the target."""
     host_here: bool = False
     """Whether the host of the question is this machine."""
+    uuids: tuple[str, ...] = ()
+    """The driver's identities of the cards; empty where they are named and not seen."""
+    uses_host: bool = False
+    """Whether host memory matters to the answer: only then is a host that does not fit said."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +175,7 @@ def _spread_misfit(ratio: MeasuredRatio, subject: Subject) -> str:
 
 
 def calibrated(shelf: Shelf, subject: Subject, *, refuse: bool) -> Calibrated:
-    """The constants in force for a subject, newest first, and what to say of them.
+    """The constants in force for a subject, its own board first, then newest first.
 
     Args:
         shelf: The calibrations to choose from.
@@ -185,7 +189,7 @@ def calibrated(shelf: Shelf, subject: Subject, *, refuse: bool) -> Calibrated:
         return NOTHING
     constants: dict[Path, Constant] = {}
     used, notes, unused = [], list(shelf.problems), []
-    for file in shelf.files:
+    for file in sorted(shelf.files, key=lambda file: _of_another_board(file.record, subject)):
         why = misfit(file.record, subject, named=shelf.explicit)
         if why and refuse and shelf.explicit:
             raise InputError(
@@ -199,21 +203,29 @@ def calibrated(shelf: Shelf, subject: Subject, *, refuse: bool) -> Calibrated:
                 raise
             why, own = str(error), {}
         if why:
-            unused.append(f"{file.path.name} ({why})")
+            if file.record.gpu_name is not None or subject.uses_host:
+                unused.append(f"{file.path.name} ({why})")
             continue
         spread, said = _spread(file, subject)
         new = {path: one for path, one in own.items() if path not in constants}
         constants |= new | {path: one for path, one in spread.items() if path not in constants}
         used.append(file.path.name)
-        notes.append(_use(file, new) + (f"; {said}" if said else ""))
+        other = _of_another_board(file.record, subject)
+        notes.append(_use(file, new, other=other) + (f"; {said}" if said else ""))
     return Calibrated(constants, tuple(used), (*notes, *_unused(unused)))
 
 
-def _use(file: CalibrationFile, new: Mapping[Path, Constant]) -> str:
+def _of_another_board(record: Calibration, subject: Subject) -> bool:
+    """Whether it was measured on a board of the same kind that is none of those in the machine."""
+    return bool(subject.uuids and record.gpu_uuid) and record.gpu_uuid not in subject.uuids
+
+
+def _use(file: CalibrationFile, new: Mapping[Path, Constant], *, other: bool) -> str:
     record = file.record
     of = record.engine or record.gpu_name or record.cpu_name
     count = "1 constant" if len(new) == 1 else f"{len(new)} constants"
-    return f"calibration {file.label}: {count} of {of} in place of the shipped ones"
+    board = ", measured on another board of this kind" if other else ""
+    return f"calibration {file.label}: {count} of {of} in place of the shipped ones{board}"
 
 
 def _unused(files: list[str]) -> Iterator[str]:
@@ -224,6 +236,11 @@ def _unused(files: list[str]) -> Iterator[str]:
 
 def on_machine(machine: Machine, constants: Mapping[Path, Constant]) -> Machine:
     """The machine with its measured memory and bus rates, where there are any."""
+    dram = constants.get(("card", "dram_gb_per_s"))
+    if dram is not None:
+        kinds = {**machine.device.kinds, "dram_bytes_per_s": dram.kind}
+        device = replace(machine.device, dram_bytes_per_s=dram.value * GB, kinds=kinds)
+        machine = replace(machine, device=device)
     read = constants.get(("host", "read_gb_per_s"))
     copy = constants.get(("link", "copy_gb_per_s"))
     if read is not None:

@@ -41,6 +41,8 @@ class Machine:
     """Layers whose experts the text says stay in host memory; a large number for all."""
     draft_device: DraftDevice | None = None
     """What runs the drafter, where that is not the cards above."""
+    uuids: tuple[str, ...] = ()
+    """The driver's identities of the cards, where they are in this machine."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,12 +52,15 @@ class _Cards:
     power_limit_w: float | None
     free_mib: float | None
     notes: tuple[str, ...]
+    uuids: tuple[str, ...] = ()
 
 
 def _cards(gpu: str, *, own_files: bool) -> _Cards:
     if own_files and is_auto(gpu):
         found = detect(gpu)
-        return _Cards(found.device, found.count, found.power_limit_w, found.free_mib, found.notes)
+        return _Cards(
+            found.device, found.count, found.power_limit_w, found.free_mib, found.notes, found.uuids
+        )
     match = find_gpu(gpu, own_files=own_files)
     device, said = device_in_scope(match)
     notes = (*((match.note,) if match.note else ()), *said)
@@ -87,6 +92,7 @@ def machine_of(gpu: str, host: str | None, *, own_files: bool = True) -> Machine
         cards.free_mib,
         found.ram_mib if found else None,
         _experts_on_host(host or ""),
+        uuids=cards.uuids,
     )
 
 

@@ -91,6 +91,8 @@ def _measured(question: Question, machine: Machine, model: str) -> Calibrated:
         engine=engine_of(question.engine),
         model=model,
         host_here=is_auto(question.gpu) and question.host is None,
+        uuids=machine.uuids,
+        uses_host=question.offload is not None or question.drafter_device is not None,
     )
     return calibrated(shelf, subject, refuse=True)
 

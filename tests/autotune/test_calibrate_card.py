@@ -1,5 +1,6 @@
 import itertools
 import json
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -18,6 +19,7 @@ from autotune.calibrate.probes import AttentionProbe, CopyProbe, ExpertProbe, Ge
 from autotune.calibrate.state import NO_GPU, doubts, opened, read_state
 from autotune.commands import calibrate as command_module
 from hwprofiles.calibration import CalibrationFile, read_calibration, write_calibration
+from hwprofiles.detect import detect
 from hwprofiles.device import load_device
 from planner.cost.calibratable import checked_constants
 from planner.errors import InputError, MeasurementUnstable
@@ -66,6 +68,36 @@ def test_a_power_cap_is_taken_out_of_the_rate_that_it_lowers() -> None:
     _, result = calibrated(capped)
     found = result.constants["formats.bf16.flops_fraction"].value
     assert found == pytest.approx(capped.flops_fraction, rel=0.03)
+
+
+@pytest.mark.parametrize(
+    ("gpu", "true_gb_per_s"), [("nvidia-rtx-4090-48gb-modded", 860.0), ("nvidia-rtx-3090", 1150.0)]
+)
+def test_the_memory_of_a_changed_board_is_measured(
+    gpu: str, true_gb_per_s: float, tmp_path: Path
+) -> None:
+    """A board whose rate is assumed, and one that reads faster than its datasheet allows."""
+    assumed = load_device(gpu)
+    real = replace(assumed, dram_bytes_per_s=true_gb_per_s * 1e9)
+    card = SimulatedCard(real, bandwidth_fraction=0.91).with_state(power_limit_w=real.tdp_w)
+    measured = measure_card(card, probes_for(card.facts), 1e9)
+    result = card_result(measured, assumed)
+    assert result.constants["card.dram_gb_per_s"].value == pytest.approx(true_gb_per_s, rel=0.02)
+    assert result.constants["card.dram_gb_per_s"].kind == "derived"
+    fraction = result.constants["formats.bf16.bandwidth_fraction"].value
+    assert fraction == pytest.approx(0.91, rel=0.03)
+    write_calibration(
+        card_calibration(measured, result, assumed, "2026-11-30"), tmp_path / "c.yaml"
+    )
+    asked = {"model": "Qwen/Qwen3-8B", "gpu": gpu, "drafter": "eagle3", "quant": "fp8"}
+    plan = recommend(Question(**asked, calibration=str(tmp_path / "c.yaml")))
+    term = next(t for t in plan.provenance if t.name == "DRAM bandwidth")
+    assert (term.value, term.kind) == (pytest.approx(true_gb_per_s, rel=0.02), "derived")
+
+
+def test_an_ordinary_board_keeps_its_datasheet_rate() -> None:
+    _, result = calibrated(SimulatedCard())
+    assert "card.dram_gb_per_s" not in result.constants
 
 
 def test_several_cards_add_links() -> None:
@@ -209,6 +241,11 @@ def test_the_state_is_read_field_by_field() -> None:
     assert (state.sm_clock_mhz, state.max_sm_clock_mhz) == (2520, None)
 
 
+def test_a_planner_on_this_machine_knows_which_boards_it_has() -> None:
+    assert detect(nvml=Nvml([FakeCard(), FakeCard()])).uuids == ("GPU-42", "GPU-42")
+    assert detect(nvml=FakeNvml([FakeCard()])).uuids == ()
+
+
 @pytest.mark.parametrize(
     ("nvml", "complaint"),
     [
@@ -257,3 +294,18 @@ def test_the_command_measures_a_card_and_keeps_it(
     assert (tmp_path / kept.samples_file).read_text().count("\n") > 40
     printed = CliRunner().invoke(_app(), ["--out", str(out), "--json"], catch_exceptions=False)
     assert json.loads(printed.output)["power_limit_w"] == 450
+
+
+def test_a_missing_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def absent(*_: object) -> None:
+        raise ModuleNotFoundError("No module named 'torch'", name="torch")
+
+    monkeypatch.setattr("autotune.calibrate.state._binding", lambda: Nvml([FakeCard()]))
+    monkeypatch.setattr(command_module, "_torch_card", absent)
+    with pytest.raises(InputError, match=r"needs torch; pip install 'specplanner\[kernels,fit\]'"):
+        CliRunner().invoke(_app(), [], catch_exceptions=False)
+
+
+def test_two_measurements_at_once_are_refused() -> None:
+    with pytest.raises(InputError, match="give one of them"):
+        CliRunner().invoke(_app(), ["--host", "--launch", "x"], catch_exceptions=False)

@@ -2,6 +2,7 @@
 
 import time
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -20,6 +21,7 @@ from autotune.calibrate.probes import (
     StreamProbe,
 )
 from autotune.calibrate.torch_calls import MOST_COPIES, calls_of, copies
+from autotune.calibrate.torch_card import bus_id
 from autotune.commands.calibrate import command
 from hwprofiles.calibration import read_calibration
 from spec_kernels.errors import BadTensor
@@ -98,6 +100,12 @@ def test_what_takes_several_cards_is_refused_on_one() -> None:
     if torch.cuda.device_count() < 2:
         with pytest.raises(UnsupportedProbe, match="one card"):
             calls_of(CopyProbe("peer", KIB), CPU, 0)
+
+
+@pytest.mark.parametrize("written", [b"00000000:41:00.0", "0000:41:00.0"])
+def test_a_card_is_found_by_its_address_on_the_bus(written: bytes | str) -> None:
+    nvml = SimpleNamespace(nvmlDeviceGetPciInfo=lambda _: SimpleNamespace(busId=written))
+    assert bus_id(nvml, None) == "41:00.0"
 
 
 @pytest.mark.gpu

@@ -6,8 +6,11 @@ import pytest
 from calibration_files import raw, written
 
 from hwprofiles import calibration
+from hwprofiles.calibration import Shelf, read_calibration
+from hwprofiles.device import load_device
 from planner.errors import InputError
 from planner.search import calibrated as calibrated_module
+from planner.search.calibrated import Subject, calibrated
 from planner.search.explain import explain
 from planner.search.question import Question
 from planner.search.recommend import recommend
@@ -164,6 +167,30 @@ def test_the_newest_value_of_a_constant_counts(folder: Path) -> None:
     assert s.calibrated.used == ("b.yaml", "a.yaml")
 
 
+def test_the_boards_own_file_comes_before_another_boards(tmp_path: Path) -> None:
+    paths = [
+        written(tmp_path / "own.yaml", created="2026-01-01", gpu_uuid="GPU-1"),
+        written(
+            tmp_path / "other.yaml",
+            created="2026-11-30",
+            gpu_uuid="GPU-2",
+            constants={RATE: 0.5, "smooth_power": 3.0},
+        ),
+    ]
+    shelf = Shelf(tuple(read_calibration(path) for path in reversed(paths)))
+    subject = Subject(load_device("nvidia-rtx-4090"), None, None, "m")
+    here = dataclasses.replace(subject, uuids=("GPU-1",))
+    found = {
+        name: {".".join(path): one.value for path, one in calibrated(shelf, s, refuse=False)
+               .constants.items()}
+        for name, s in (("here", here), ("named", subject))
+    }  # fmt: skip
+    assert found["here"] == {RATE: 0.92, "smooth_power": 3.0}
+    assert found["named"] == {RATE: 0.5, "smooth_power": 3.0}
+    notes = calibrated(shelf, here, refuse=False).notes
+    assert [note.endswith("another board of this kind") for note in notes] == [False, True]
+
+
 def _ratio(**fields: object) -> dict[str, object]:
     return {
         "model": "Qwen/Qwen3-8B",
@@ -237,6 +264,7 @@ def test_a_measured_host_decides_an_offloaded_answer(
     found = _ask(calibration=None, **asked)
     assert found.best.baseline_tok_s == _ask(**asked).best.baseline_tok_s
     assert any("it is of the host Some CPU" in w for w in found.warnings)
+    assert not any("Some CPU" in w for w in _ask(calibration=None).warnings)  # nothing offloaded
 
 
 def test_measured_links_count(tmp_path: Path) -> None:
