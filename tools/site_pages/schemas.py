@@ -14,6 +14,11 @@ TITLES = {
         "What `planner recommend --json` prints and `--out DIR` writes; `planner schema plan` "
         "prints this as JSON Schema.",
     ),
+    "design": (
+        "design.json",
+        "What `planner design --json` prints and `--out DIR` writes; `planner schema design` "
+        "prints this as JSON Schema.",
+    ),
     "predict": (
         "Lines of predict",
         "`planner predict` reads one JSON object a line (ScenarioLine or OperationLine) and "
