@@ -34,6 +34,12 @@ test-page: ## open the HTML pages in headless Chromium; screenshots in build/pag
 	@PYTHON="$(PYTHON)" tools/venv.sh page playwright==$(PLAYWRIGHT)
 	.venv-page/bin/python -m pytest tests/browser
 
+.PHONY: docs
+docs: ## build the documentation site into build/site; any warning is an error
+	@PYTHON="$(PYTHON)" tools/venv.sh page playwright==$(PLAYWRIGHT)
+	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true \
+		.venv-page/bin/python -m mkdocs build --strict --quiet
+
 .PHONY: nightly nightly-kernel-matrix nightly-oldest-triton nightly-study-kills
 STEPS ?=
 nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)

@@ -8,7 +8,9 @@ from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
+from tune_results import tune_result
 
+from autotune.tune.html_page import tune_html
 from planner.cli import main as cli
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
@@ -28,7 +30,10 @@ COMMANDS = {
         "--output-len", "256",
     ],
     "evidence": ["evidence"],
+    "design": ["design", "--from", "Qwen/Qwen3-8B", "--gpu", "h100", "--gpu", "2x4090"],
 }  # fmt: skip
+
+NAMES = (*COMMANDS, "tune")
 
 
 class Visit:
@@ -61,8 +66,9 @@ def started() -> Iterator[Browser]:
 
 def written(folder: Path) -> dict[str, Path]:
     """Name -> page, written by the command that a user types."""
-    files = {name: folder / f"{name}.html" for name in COMMANDS}
+    files = {name: folder / f"{name}.html" for name in NAMES}
     for name, command in COMMANDS.items():
         own = ["--calibration", "none"] if command[0] == "recommend" else []
         assert cli.run([*command, *own, "--html", str(files[name])]) == 0
+    files["tune"].write_text(tune_html(tune_result()), encoding="utf-8")
     return files

@@ -2,7 +2,7 @@
 # usage: tools/venv.sh core|dev|kernels|kernels-oldest|page|live [PACKAGE==VERSION...]
 # Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
 # .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named), or
-# .venv-page (dev and report), or .venv-live (dev and live).
+# .venv-page (dev, report and docs), or .venv-live (dev and live).
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -43,7 +43,7 @@ rm -f "$stamp"
 case "$extra" in
 core) requirement=. ;;
 kernels*) requirement=".[kernels,dev]" ;;
-page) requirement=".[report,dev]" ;;
+page) requirement=".[report,docs,dev]" ;;
 live) requirement=".[live,dev]" ;;
 *) requirement=".[$extra]" ;;
 esac

@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from autotune.engines.adapter import EngineAdapter
+from autotune.tune.html_page import tune_html
 from autotune.tune.prompts import PromptSet, read_prompts, shipped_prompts
 from autotune.tune.run import Wanted, read_plan, tune_endpoints, tune_launch
 from autotune.tune.schedule import Effort
@@ -19,6 +20,7 @@ from autotune.tune.stage import Starter, terminated_like_interrupted
 from autotune.tune.text import result_text
 from autotune.tune.trial import StudyWanted
 from planner.errors import InputError
+from planner.report.html.write import ready_to_write, write_page
 from planner.search.records import Plan
 
 _NAMED = re.compile(r"([\w.=-]{1,40})=(https?://.+)", re.IGNORECASE)
@@ -94,10 +96,15 @@ def command(
     ] = None,
     force: Annotated[bool, typer.Option("--force", help="Start anew whatever DIR holds.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print tune.json.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one HTML page.")
+    ] = None,
 ) -> None:
     """Measure a live engine's arms side by side and hand back a better plan."""
     if (launch is None) == (endpoint is None):
         raise InputError("give --launch PLAN_DIR to start an engine, or --endpoint URL of one")
+    if html is not None:
+        ready_to_write(html, force=force)
     found = _plan(launch, plan)
     inputs = found[0].inputs if found else None
     wanted = Wanted(
@@ -125,6 +132,8 @@ def command(
             result = tune_launch(*found, wanted)
         else:
             result = tune_endpoints(_addresses(endpoint or []), wanted, found[0] if found else None)
+    if html is not None:
+        write_page(html, tune_html(result), force=force)
     print(result.model_dump_json(indent=1) if as_json else result_text(result), end="")
     if as_json:
         print()

@@ -134,10 +134,17 @@ def command(
         Path | None,
         typer.Option("--out", metavar="DIR", help="Write design.json and the config.json here."),
     ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Overwrite what DIR holds.")] = False,
+    force: Annotated[
+        bool, typer.Option("--force", help="Overwrite an earlier DIR or FILE.")
+    ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the result as JSON.")] = False,
+    html: Annotated[
+        Path | None, typer.Option("--html", metavar="FILE", help="Write it as one HTML page.")
+    ] = None,
 ) -> None:
     """Which architecture, heads and drafter to pretrain for these deployments?"""
+    if html is not None:
+        _ready(html, force=force)
     targets = tuple(
         TargetAsked(
             gpu=name,
@@ -185,10 +192,25 @@ def command(
         from planner.report.design_files import write_design  # noqa: PLC0415  # for files alone
 
         write_design(out, result, force=force)
+    if html is not None:
+        _write_html(html, result, force=force)
     if as_json:
         print(result.model_dump_json(indent=1))
     else:
         _print_page(result, rows)
+
+
+def _ready(path: Path, *, force: bool) -> None:
+    from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
+
+    ready_to_write(path, force=force)
+
+
+def _write_html(path: Path, result: DesignResult, *, force: bool) -> None:
+    from planner.report.html.design_page import design_html  # noqa: PLC0415  # few ask for it
+    from planner.report.html.write import write_page  # noqa: PLC0415
+
+    write_page(path, design_html(result), force=force)
 
 
 def _print_page(result: DesignResult, rows: int) -> None:

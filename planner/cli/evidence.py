@@ -55,11 +55,9 @@ def _check_html(path: Path | None, *, force: bool) -> None:
         if force:
             raise InputError("--force has nothing to overwrite without --html FILE; drop it")
         return
-    from planner.report.html.render import require_renderer  # noqa: PLC0415  # an extra
-    from planner.report.html.write import refuse_to_replace  # noqa: PLC0415
+    from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
 
-    require_renderer()
-    refuse_to_replace(path, force=force)
+    ready_to_write(path, force=force)
 
 
 def _remarks(comparison: Comparison) -> list[str]:

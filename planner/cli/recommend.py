@@ -129,11 +129,9 @@ def _check_outputs(wanted: Wanted, questions: int) -> None:
                 "give one --model and one --gpu"
             )
     if wanted.html is not None:
-        from planner.report.html.render import require_renderer  # noqa: PLC0415  # few ask for it
-        from planner.report.html.write import refuse_to_replace  # noqa: PLC0415
+        from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
 
-        require_renderer()
-        refuse_to_replace(wanted.html, force=wanted.force)
+        ready_to_write(wanted.html, force=wanted.force)
 
 
 def _answer(question: Question, wanted: Wanted) -> None:

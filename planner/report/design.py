@@ -98,7 +98,7 @@ def _row(design: Design) -> list[str]:
         plain(design.name),
         str(design.shape.group_size),
         f"{design.params_total / 1e9:.3g}",
-        _drafter(design.drafter),
+        short_drafter(design.drafter),
         design.risk,
         _kib(design.kv_bytes_per_token),
         lens,
@@ -111,7 +111,7 @@ def _kib(count: float) -> str:
     return f"{count / 1024:.0f}K" if count >= 102400 else f"{count / 1024:.3g}K"
 
 
-def _drafter(name: str) -> str:
+def short_drafter(name: str) -> str:
     """The drafter in a column: `MTP 1`, `DFlash`, `draft 0.04B`."""
     word, _, rest = name.partition(" ")
     size = rest.removeprefix("depth ")
@@ -131,7 +131,8 @@ def _legend(result: DesignResult) -> str:
     )
 
 
-def _place(load: DesignLoad) -> str:
+def place(load: DesignLoad) -> str:
+    """`2x H100, batch 32, 32K`."""
     return f"{plain(load.deployment)}, batch {load.batch}, {tokens(load.context_len)}"
 
 
@@ -144,7 +145,7 @@ def _loads(result: DesignResult) -> list[RenderableType]:
         best = max(result.front, key=lambda d: d.served[i].tok_s_gpu)
         mine, base = best.served[i], result.baseline.served[i]
         table.add_row(
-            _place(load),
+            place(load),
             f"{best.number} ({best.risk})",
             str(mine.draft_len),
             f"{mine.running:.0f}",
@@ -186,7 +187,7 @@ def _tile_rule(result: DesignResult, one: Detail) -> list[RenderableType]:
         result.loads, one.design.served, one.without_tile_rule, strict=True
     ):
         if free > mine.draft_len:
-            found.append(f"{_place(load)}: D {mine.draft_len}, without the tile rule {free}")
+            found.append(f"{place(load)}: D {mine.draft_len}, without the tile rule {free}")
     if found:
         return [Text("the tile rule costs draft length: " + "; ".join(found))]
     return [Text("lifting the tile rule changes no D")]
@@ -198,7 +199,7 @@ def _sensitivity(result: DesignResult, one: Detail) -> list[RenderableType]:
         table.add_column(name, no_wrap=True)
     for row in one.sensitivity:
         table.add_row(
-            _place(result.loads[row.load]),
+            place(result.loads[row.load]),
             "/".join(f"{x:.1f}" for x in row.tokens_per_round),
             "/".join(str(x) for x in row.draft_len),
             "/".join(f"{x:.1f}" for x in row.speedup),

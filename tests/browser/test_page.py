@@ -8,7 +8,7 @@ import pytest
 pytest.importorskip("playwright", reason="make test-page installs it")
 pytest.importorskip("jinja2", reason="extra [report]")
 
-from browser_visits import COMMANDS, PICTURES, Visit, started, written
+from browser_visits import NAMES, PICTURES, Visit, started, written
 from playwright.sync_api import Browser
 
 WINDOWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
@@ -45,7 +45,7 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.mark.parametrize(("width", "scheme"), WINDOWS)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", NAMES)
 def test_nothing_is_said_fetched_or_cut_off(
     browser: Browser, files: dict[str, Path], name: str, width: int, scheme: str
 ) -> None:

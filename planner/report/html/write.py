@@ -7,9 +7,20 @@ import secrets
 from pathlib import Path
 
 from planner.errors import InputError, OutsideFailure
+from planner.report.html.render import require_renderer
 
 _OURS = b'<meta name="generator" content="specplanner'
 _HEAD_BYTES = 4096
+
+
+def ready_to_write(path: Path, *, force: bool) -> None:
+    """Stop before any work where no page can be made or written there.
+
+    Raises:
+        InputError: Jinja2 is missing, or `refuse_to_replace` says no.
+    """
+    require_renderer()
+    refuse_to_replace(path, force=force)
 
 
 def refuse_to_replace(path: Path, *, force: bool) -> None:
