@@ -28,6 +28,7 @@ from planner.report.accuracy_words import (
     made,
     measure,
     operation_cells,
+    pair,
     percent,
     refusals_sentence,
     sample_of,
@@ -36,6 +37,7 @@ from planner.report.accuracy_words import (
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "planner" / "evidence" / "data" / "figures.json"
+UNSEEN = ROOT / "planner" / "evidence" / "data" / "unseen.json"
 PAGE = ROOT / "docs" / "accuracy.md"
 INTRODUCTION = """# Accuracy
 
@@ -85,6 +87,20 @@ starting points of the L2 reach and the rules for tiles and splits compared, wit
 in view. The A100's SGLang tables are of version 0.5.10, in which a rank multiplies all rows of the
 tokens that come to it; the law says so for that card alone. The H100's have rows of that version
 and of 0.5.14 under one name; 0.5.14 is fitted, both are scored.
+"""
+UNSEEN_TITLES = {
+    "attention": "attention",
+    "gemm": "matrix product",
+    "moe": "routed experts",
+    "sparse": "sparse attention",
+}
+UNSEEN_CARDS = """## Cards never used to fit
+
+The same wheel has tables of further cards. No constant was fitted on them and no law was chosen
+with them in view; they were looked at once, on 2026-11-30, with the model as it is here. Absolute
+times, at most 100 rows of each kernel and format; median/9 of 10 rows within, and the share that
+was answered where it is not all (mostly nvfp4, for which no constants are known).
+`python -m autotune.fit unseen --wheel WHEEL` repeats it.
 """
 GATE = """## What keeps these figures
 
@@ -153,6 +169,25 @@ def refused(refusals: Mapping[str, Any]) -> str:
     return table(("failed run", "rule", "planner"), rows).replace("---:", "---")
 
 
+def unseen(errors: Mapping[str, Mapping[str, Any]]) -> str:
+    """Errors on cards that were not fitted."""
+    gpus = list(dict.fromkeys(gpu for by_gpu in errors.values() for gpu in by_gpu))
+
+    def rows() -> Iterator[Sequence[str]]:
+        for table_name, title in UNSEEN_TITLES.items():
+            yield title, *(unseen_cell(errors[table_name].get(gpu)) for gpu in gpus)
+
+    return table(("operation", *gpus), rows())
+
+
+def unseen_cell(found: Mapping[str, Any] | None) -> str:
+    """`12/55% (75%)`."""
+    if not found or found["median"] is None:
+        return ""
+    answered = f" ({percent(found['answered'])})" if found["answered"] < 1 else ""
+    return pair(found["median"], found["p90"]) + answered
+
+
 def counted(title: str, counts: Mapping[str, Any]) -> str:
     """Reasons with their number of rows, or names with their reason."""
     return table((title, "rows"), ((reason, str(count)) for reason, count in counts.items()))
@@ -171,6 +206,8 @@ def page(figures: Mapping[str, Any]) -> str:
         operations(figures, ""),
         LEFT_OUT_CARDS,
         operations(figures, "left_out_"),
+        UNSEEN_CARDS,
+        unseen(json.loads(UNSEEN.read_text("utf-8"))),
         f"## Look-up drafting\n\n{wrapped(arms_sentence(figures['arms']))}\n",
         f"## Failed runs\n\n{wrapped(refusals_sentence(figures['refusals']))}\n",
         refused(figures["refusals"]),

@@ -2,6 +2,7 @@
 
     python -m autotune.fit kernels --wheel aiconfigurator_core-0.12.0-....whl
     python -m autotune.fit rounds
+    python -m autotune.fit unseen --wheel ...    errors on the wheel's other cards; fits nothing
 
 Needs the extra [fit]. Nothing is changed without --write (constants, residuals, and what each
 source moved) or --shifts (what each source moved only, for `planner evidence`).
@@ -15,6 +16,7 @@ from pathlib import Path
 from autotune.fit import write
 from autotune.fit.kernels import LAWS, KernelFit, fit_kernel, samples
 from autotune.fit.rounds import PRIORS, RoundsFit, fit_rounds, usable
+from autotune.fit.unseen import Figures, unseen
 from autotune.fit.wheel import timed
 from planner.evidence import load
 
@@ -24,15 +26,15 @@ ROWS_PER_KERNEL = 1000
 
 def _arguments(words: Sequence[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m autotune.fit")
-    parser.add_argument("what", choices=("kernels", "rounds"))
+    parser.add_argument("what", choices=("kernels", "rounds", "unseen"))
     parser.add_argument("--wheel", type=Path, help="wheel of aiconfigurator-core 0.12.0")
     parser.add_argument("--table", choices=tuple(LAWS), help="kernels of one operation only")
     parser.add_argument("--write", action="store_true", help="write constants and shifts")
     parser.add_argument("--shifts", action="store_true", help="write shifts only")
     parser.add_argument("--root", type=Path, default=ROOT, help="top of the repository")
     found = parser.parse_args(words)
-    if found.what == "kernels" and found.wheel is None:
-        parser.error("kernels are fitted to timed operations: --wheel names them")
+    if found.what != "rounds" and found.wheel is None:
+        parser.error(f"{found.what} needs timed operations: --wheel names them")
     return found
 
 
@@ -71,6 +73,13 @@ def _show_rounds(found: RoundsFit) -> None:
         _show(f"  {name:40} {prior.value:10.4g} -> {value:10.4g}  {left}")
 
 
+def _show_unseen(errors: Mapping[str, Mapping[str, Figures]]) -> None:
+    for table, by_gpu in errors.items():
+        for gpu, f in by_gpu.items():
+            wrong = f"{f['median']:.1%}/{f['p90']:.0%}" if f["median"] is not None else "-"
+            _show(f"{table:10} {gpu:20} {f['rows']:6} rows, {f['answered']:.0%} answered, {wrong}")
+
+
 def main(words: Sequence[str] | None = None) -> int:
     """Fit, show, and write where asked."""
     asked = _arguments(words)
@@ -82,6 +91,12 @@ def main(words: Sequence[str] | None = None) -> int:
             write.write_kernel_shifts(target, kernels)
         if asked.write:
             write.write_kernels(target, kernels)
+        return 0
+    if asked.what == "unseen":
+        errors = unseen(asked.wheel)
+        _show_unseen(errors)
+        if asked.write:
+            write.write_unseen(target, errors)
         return 0
     rounds = fit_rounds(usable(load.rows()))
     _show_rounds(rounds)

@@ -76,7 +76,7 @@ ROUNDS: Mapping[Path, Prior] = {
     ("formats", "gguf", "flops_fraction"): Prior(0.72, 0.15, 0.6, 1.35),
     ("gguf", "row_flop_per_sm_clk"): Prior(100.0, 0.25, 0.5, 2.0),
     ("gguf", "dp4a_share"): Prior(0.4, 0.3, 0.5, 2.0),
-    ("gguf", "tiled_overread"): Prior(1.3, 0.15, 0.75, 1.6),
+    ("gguf", "unpacked_per_sm_clk"): Prior(24.0, 0.4, 0.4, 2.5),
     ("experts", "bandwidth_fraction"): Prior(0.65, 0.15, 0.6, 1.4),
     ("experts", "row_exponent"): Prior(0.6, 0.25, 0.5, 1.6),
     ("smooth_power",): Prior(2.5, 0.25, 0.5, 2.0),

@@ -2,8 +2,8 @@
 
     pip download --no-deps aiconfigurator-core==0.12.0
 
-Only the tables of `SYSTEMS` are read. The other cards of the wheel stay unseen, so that what the
-model says of them remains a prediction.
+Constants are fitted on the tables of `SYSTEMS` alone. Those of `UNSEEN` are read by
+`autotune.fit.unseen` only, so that what the model says of these cards remains a prediction.
 """
 
 import io
@@ -18,7 +18,17 @@ from typing import Any
 from planner.errors import InputError
 
 SYSTEMS = {"a100_sxm": "A100 SXM 80GB", "h100_sxm": "H100 SXM", "l40s": "L40S"}
+UNSEEN = {
+    "h200_sxm": "H200 SXM",
+    "b200_sxm": "B200",
+    "b300_sxm": "B300",
+    "gb200": "GB200",
+    "gb300": "GB300",
+    "rtx_pro_6000_server": "RTX PRO 6000 Server",
+}
+"""Cards that no constant was fitted on."""
 ROOT = "aiconfigurator_core/systems/data"
+_GPUS = SYSTEMS | UNSEEN
 FILES = {
     "attention": {"generation_attention_perf": "attention"},
     "gemm": {"gemm_perf": "gemm"},
@@ -55,7 +65,9 @@ class Timed:
     seconds: float
 
 
-def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
+def timed(
+    wheel: Path, table: str, per_kernel: int, systems: Mapping[str, str] = SYSTEMS
+) -> list[Timed]:
     """Rows of one operation, at most `per_kernel` of each card, engine, kernel and format.
 
     Raises:
@@ -65,7 +77,7 @@ def timed(wheel: Path, table: str, per_kernel: int) -> list[Timed]:
         with zipfile.ZipFile(wheel) as archive:
             return [
                 row
-                for system in SYSTEMS
+                for system in systems
                 for engine, contents in _members(archive, system, table).items()
                 for row in _rows(_frame(contents), (system, engine, table), per_kernel)
             ]
@@ -111,8 +123,8 @@ def _rows(frame: Any, where: tuple[str, str, str], per_kernel: int) -> Iterator[
     for _, versions in frame.groupby(["kernel_source", *kernel_columns], observed=True):
         group = _newest(versions)
         for row in group.sample(min(per_kernel, len(group)), random_state=SEED).to_dict("records"):
-            line = {"gpu": SYSTEMS[system], "engine": engine, "kernel": row["kernel_source"]}
-            yield Timed(line | make(row), SYSTEMS[system], row["latency"] * MS)
+            line = {"gpu": _GPUS[system], "engine": engine, "kernel": row["kernel_source"]}
+            yield Timed(line | make(row), _GPUS[system], row["latency"] * MS)
 
 
 def _newest(frame: Any) -> Any:

@@ -45,6 +45,11 @@ class Target:
         """Residuals of the fit of whole rounds."""
         return self.root / "planner" / "cost" / "data" / "rounds_fit.json"
 
+    @property
+    def unseen(self) -> Path:
+        """Errors on cards that were not fitted."""
+        return self.root / "planner" / "evidence" / "data" / "unseen.json"
+
     def kernels(self, table: str) -> Path:
         """Constants of the kernels of one operation."""
         return self.root / "planner" / "cost" / "data" / f"{table}_kernels.json"
@@ -183,3 +188,15 @@ def write_rounds(target: Target, found: RoundsFit) -> None:
         },
     }
     target.rounds_report.write_text(json.dumps(report, indent=1) + "\n", encoding="utf-8")
+
+
+def write_unseen(target: Target, errors: Mapping[str, Mapping[str, Mapping[str, Any]]]) -> None:
+    """The errors on cards that were not fitted, for the accuracy page."""
+    short = {
+        table: {
+            gpu: {name: _short(value) if value is not None else None for name, value in f.items()}
+            for gpu, f in by_gpu.items()
+        }
+        for table, by_gpu in errors.items()
+    }
+    target.unseen.write_text(json.dumps(short, indent=1) + "\n", encoding="utf-8")

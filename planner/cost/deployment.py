@@ -172,6 +172,18 @@ def _tiled_flops(device: Device) -> float:
     return value("formats", "gguf", "flops_fraction") * half_flops(device) * share
 
 
+def _unpacking(d: Deployment, share: float) -> float:
+    """Time in which llama.cpp's tiled product unpacks its weights, over that of reading them.
+
+    Instructions for each weight, whatever the rows: with fewer bits a weight, a faster memory or a
+    lower clock they are a larger part.
+    """
+    device, bits = d.device, d.weights.bits_per_weight
+    read_s = bits / 8 / (device.dram_bytes_per_s * value("formats", "gguf", "bandwidth_fraction"))
+    issued = value("gguf", "unpacked_per_sm_clk") * device.sm_count * device.clock_hz * share
+    return 1.0 / (issued * read_s)
+
+
 def weight_coefficients(d: Deployment) -> WeightCoefficients:
     """Matrix products of the slowest rank."""
     arch, fmt, kind = d.arch, d.weights, format_class(d.weights)
@@ -195,13 +207,13 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
         reached_flops=reached_flops(d.device, fmt.compute, fraction) * share,
         smooth=value("smooth_power"),
         additive=1.0 if kind == "gguf" else 0.0,
-        knee_rows=float(per_row_limit(d.device.compute_capability, fmt.name)),
+        knee_rows=float(per_row_limit(d.device.compute_capability, fmt.name, d.engine_version)),
         row_flops=value("gguf", "row_flop_per_sm_clk")
         * d.device.sm_count
         * d.device.clock_hz
         * share,
         tiled_flops=_tiled_flops(d.device) * share,
-        tiled_overread=value("gguf", "tiled_overread"),
+        tiled_overread=1.0 + _unpacking(d, share),
         sequence_exponent=value("experts", "sequence_exponent"),
         row_exponent=value("experts", "row_exponent"),
     )

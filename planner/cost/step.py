@@ -43,7 +43,7 @@ class WeightCoefficients:
     tiled_flops: Num
     """FLOP/s of the tiled kernel (MMQ)."""
     tiled_overread: Num
-    """Factor on weight bytes in the tiled kernel."""
+    """Time to read and unpack the weights in the tiled kernel, over that of reading them."""
     sequence_exponent: Num
     """Exponent of the number of sequences in the expert-touch law."""
     row_exponent: Num
@@ -164,9 +164,7 @@ def gemm_time(card: Card, w: WeightCoefficients, batch: Num, rows: Num) -> Float
     tensor = smooth_max(w.smooth, memory, flops / w.reached_flops)
     tiled = w.tiled_overread * memory + flops / w.tiled_flops
     per_row = memory + flops * (1.0 - 1.0 / n) / w.row_flops
-    quantised = np.where(
-        n <= 1, memory, np.where(n <= w.knee_rows, np.minimum(per_row, tiled), tiled)
-    )
+    quantised = np.where(n <= 1, memory, np.where(n <= w.knee_rows, per_row, tiled))
     return np.where(np.asarray(w.additive) > 0, quantised, tensor)
 
 

@@ -18,6 +18,7 @@ from planner.search.machine import Machine, machine_of
 from planner.search.question import Question
 from planner.search.remedies import Misfit, remedies
 from planner.search.setup import (
+    DEFAULT_VERSIONS,
     Placement,
     Target,
     Wanted,
@@ -102,7 +103,8 @@ def _placed(question: Question, target: Target, machine: Machine) -> Situation:
     grid, batch, context = grid_of(question, target.arch)
     asked = wanted(question, batch, context)
     tried: list[str] = []
-    for engine in _engines(question, target, machine):
+    for name, version in _engines(question, target, machine):
+        engine = (name, version or DEFAULT_VERSIONS.get(name))
         for fmt in candidate_formats(question, target, engine[0], machine):
             attempt = replace(target, weights=fmt)
             placement, batch = _loaded(question, Misfit(attempt, machine, engine, asked))

