@@ -11,10 +11,11 @@ from typing import Annotated
 
 import typer
 
+from autotune.commands.broken_off import kept_cells
 from autotune.engines.adapter import EngineAdapter
 from autotune.tune.html_page import tune_html
 from autotune.tune.prompts import PromptSet, read_prompts, shipped_prompts
-from autotune.tune.run import Wanted, read_plan, tune_endpoints, tune_launch
+from autotune.tune.run import Wanted, planned_in, tune_endpoints, tune_launch
 from autotune.tune.schedule import Effort
 from autotune.tune.stage import Starter, terminated_like_interrupted
 from autotune.tune.text import result_text
@@ -55,7 +56,7 @@ def command(
     ] = None,
     blocks: Annotated[int, typer.Option(metavar="N", help="Blocks at most.")] = 8,
     per_block: Annotated[
-        int, typer.Option(metavar="N", help="Prompts of a block, sent to every arm.")
+        int, typer.Option(metavar="N", help="Prompts of a block, at least twice those in flight.")
     ] = 4,
     max_tokens: Annotated[int, typer.Option(metavar="N", help="Tokens of an answer.")] = 128,
     warmup: Annotated[int, typer.Option(metavar="N", help="Requests thrown away a start.")] = 1,
@@ -107,19 +108,20 @@ def command(
         ready_to_write(html, force=force)
     found = _plan(launch, plan)
     inputs = found[0].inputs if found else None
+    in_flight = concurrency or (inputs.batch if inputs else 1)
     wanted = Wanted(
         prompts=_prompts(prompts, workload or (inputs.workload if inputs else None)),
         effort=Effort(
             blocks=blocks,
-            prompts=per_block,
+            prompts=max(per_block, 2 * in_flight if in_flight > 1 else 1),
             max_tokens=max_tokens,
             warmup=warmup,
-            concurrency=concurrency or (inputs.batch if inputs else 1),
+            concurrency=in_flight,
             temperature=_first(temperature, inputs.temperature if inputs else None, 0.0),
             seed=seed,
         ),
         out=_folder(out, launch),
-        connect=_connect,
+        connect=connect,
         force=force,
         max_s=max_minutes * 60.0,
         progress=_progress,
@@ -127,7 +129,7 @@ def command(
         starter=Starter(program, engine_args, port, ready_timeout),
         study=_study(study, trials, vary or [], live=launch is None),
     )
-    with terminated_like_interrupted():
+    with terminated_like_interrupted(), kept_cells(wanted.out):
         if launch is not None and found is not None:
             result = tune_launch(*found, wanted)
         else:
@@ -147,7 +149,7 @@ def _plan(launch: Path | None, plan: Path | None) -> tuple[Plan, Path] | None:
     if launch is not None and plan is not None:
         raise InputError("--plan goes with --endpoint; --launch names its plan already")
     folder = launch or plan
-    return None if folder is None else read_plan(folder)
+    return None if folder is None else planned_in(folder)
 
 
 def _folder(out: Path | None, launch: Path | None) -> Path:
@@ -188,7 +190,8 @@ def _addresses(given: list[str]) -> dict[str, str]:
 
 
 @contextmanager
-def _connect(url: str) -> Iterator[EngineAdapter]:
+def connect(url: str) -> Iterator[EngineAdapter]:
+    """The adapter of the engine at an address; its streams end with the context."""
     from autotune.engines.detect import detect  # noqa: PLC0415 - httpx
     from autotune.load.address import token_from_environment  # noqa: PLC0415
     from autotune.load.endpoint import Endpoint  # noqa: PLC0415

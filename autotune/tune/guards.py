@@ -134,6 +134,19 @@ def other_load(cells: Sequence[Cell]) -> Finding:
     return _found("load", "ok", "the endpoint served nobody else")
 
 
+def in_flight(cells: Sequence[Cell], concurrency: int) -> Finding:
+    """Whether a block had prompts enough to keep the batch."""
+    fewest = min((len(cell.samples) for cell in cells), default=0)
+    if fewest < concurrency:
+        return _found(
+            "batch",
+            "doubt",
+            f"a block has {fewest} prompts for {concurrency} in flight, so that the batch was "
+            "smaller: raise --per-block, or give more prompts",
+        )
+    return _found("batch", "ok", f"{concurrency} in flight, {fewest} prompts a block")
+
+
 def drift(cells: Sequence[Cell]) -> Finding:
     """Whether the baseline itself changed from block to block."""
     off = {cell.block: cell.seconds_per_token for cell in cells if cell.arm == OFF}

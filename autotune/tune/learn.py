@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.tune.modelled import Modelled, Response, modelled, question_of, response
 from autotune.tune.result import ArmResult, Correction, TuneResult
-from hwprofiles.calibration import replace_file, write_calibration
+from hwprofiles.calibration import file_name, replace_file, user_folder, write_calibration
 from hwprofiles.provenance import Sourced
-from hwprofiles.schema import Calibration
+from hwprofiles.schema import Calibration, MeasuredRatio
 from planner.errors import InputError, NoFeasiblePlan, PlannerError
 from planner.search.recommend import recommend
 from planner.search.records import Plan
@@ -39,13 +40,7 @@ def predicted_speedups(plan: Plan, draft_lens: Mapping[str, int | None]) -> dict
         plan: as written.
         draft_lens: arm -> D.
     """
-    drafter_id = _drafter_id(plan)
-    if drafter_id is None:
-        return {}
-    try:
-        found = modelled(question_of(plan, calibration=_calibration(plan)), drafter_id)
-    except (InputError, NoFeasiblePlan):
-        return {}
+    found = planned_model(plan)
     if found is None:
         return {}
     return {
@@ -53,6 +48,17 @@ def predicted_speedups(plan: Plan, draft_lens: Mapping[str, int | None]) -> dict
         for name, length in draft_lens.items()
         if length is not None and length < len(found.speedup)
     }
+
+
+def planned_model(plan: Plan) -> Modelled | None:
+    """The model's figures for the plan's drafter; None where it cannot be computed again."""
+    drafter_id = _drafter_id(plan)
+    if drafter_id is None:
+        return None
+    try:
+        return modelled(question_of(plan, calibration=_calibration(plan)), drafter_id)
+    except (InputError, NoFeasiblePlan):
+        return None
 
 
 def _calibration(plan: Plan) -> str | None:
@@ -79,13 +85,23 @@ def learn(result: TuneResult, where: Learnt) -> TuneResult:
         note = Correction(t_target_s=step_s, notes=(f"cannot replan: {error}",))
         return result.model_copy(update={"correction": note})
     if model is None:
-        return result
+        note = Correction(
+            t_target_s=step_s, notes=(f"cannot replan: {drafter_id} is not offered any more",)
+        )
+        return result.model_copy(update={"correction": note})
     own = [arm for arm in counted if arm.family == counted[0].family]
     constants = fit_constants(model, step_s, own)
-    record = _record(result, where, constants)
+    spread = _spread(result, where, _corrected(model, constants), own)
+    record = _record(result, where, constants).model_copy(update={"measured_ratio": spread})
     write_calibration(record, where.out / CALIBRATION_FILE)
+    if where.card_present:
+        write_calibration(record, user_folder() / file_name(record))
     _write_acceptance(result, own, where.out)
-    return _replanned(result, where, (step_s, record), drafter_id)
+    try:
+        return _replanned(result, where, (step_s, record), drafter_id)
+    except PlannerError as error:
+        note = Correction(t_target_s=step_s, notes=(f"cannot replan: {error}",))
+        return result.model_copy(update={"correction": note})
 
 
 def fit_constants(model: Response, step_s: float, arms: Sequence[ArmResult]) -> dict[str, float]:
@@ -110,6 +126,39 @@ def fit_constants(model: Response, step_s: float, arms: Sequence[ArmResult]) -> 
         wanted.append(effect * _PRIOR_WEIGHT * model.shipped[name])
     found, _ = nnls(np.array(rows), np.array(wanted))
     return {name: float(x) for name, x in zip(names, found, strict=True)}
+
+
+def _corrected(model: Response, constants: Mapping[str, float]) -> Modelled:
+    """The model with these constants."""
+    rounds = list(model.rest.round_s)
+    target = model.rest.target_s
+    for name, microseconds in constants.items():
+        one = model.per_us[name]
+        target += microseconds * one.target_s
+        rounds = [a + microseconds * b for a, b in zip(rounds, one.round_s, strict=True)]
+    return Modelled(target, tuple(rounds), (), model.rest.lookup)
+
+
+def _spread(
+    result: TuneResult, where: Learnt, model: Modelled, arms: Sequence[ArmResult]
+) -> MeasuredRatio | None:
+    """How far the corrected model stays from the measured R; None from fewer than two arms."""
+    misses = [
+        math.log(arm.round_cost_ratio * model.target_s / model.round_at(arm.mean_draft_len))
+        for arm in arms
+        if arm.round_cost_ratio and arm.round_cost_ratio > 0 and arm.mean_draft_len
+    ]
+    if len(misses) < 2:
+        return None
+    fitted = 2  # a round's and a drafted row's cost follow these very arms
+    spread = math.sqrt(math.fsum(x * x for x in misses) / max(1, len(misses) - fitted))
+    return MeasuredRatio(
+        model=where.plan.inputs.model_name,
+        log_sd=min(2.0, max(0.01, spread)),
+        points=len(misses),
+        largest_batch=result.concurrency,
+        largest_context_len=round((result.mean_prompt_tokens or 0.0) + result.max_tokens),
+    )
 
 
 def _measured_times(step_s: float, arms: Sequence[ArmResult]) -> list[tuple[float, float | None]]:
@@ -207,7 +256,7 @@ def _with_replanned(arm: ArmResult, after: Modelled) -> ArmResult:
 
 def _notes(where: Learnt) -> Sequence[str]:
     if where.card_present:
-        return ()
+        return ("the calibration is kept in the user's folder: `recommend` uses it from now on",)
     return (
         f"the plan's card, {where.plan.inputs.gpu_name}, is not in this machine: the calibration "
         "holds for this run alone and is not taken into the user's folder",

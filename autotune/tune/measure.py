@@ -55,12 +55,12 @@ def measure_cell(
     samples = tuple(
         _sample(prompt, answer) for prompt, answer in zip(prompts, answers, strict=True)
     )
-    counted = after.counters.since(before.counters)
-    generated = None if counted.reset else counted.counts.generated_tokens
+    counted = _counted(before.counters, after.counters)
+    generated = counted.generated_tokens
     return cell.model_copy(
         update={
             "samples": samples,
-            "counts": counts_of(counted.counts, answers),
+            "counts": counts_of(counted, answers),
             "conditions": watch.conditions(
                 _others((before, after)), _foreign_tokens(generated, samples)
             ),
@@ -109,6 +109,14 @@ def _sample(prompt: Prompt, answer: Answer) -> Sample:
         text=answer.text,
         finish=answer.finish_reason or "",
     )
+
+
+def _counted(before: SpecCounters, after: SpecCounters) -> SpecCounters:
+    """What the cell added; nothing where the engine restarted or its counts cannot be true."""
+    since = after.since(before)
+    if since.reset or since.counts.absurdity():
+        return SpecCounters()
+    return since.counts
 
 
 def counts_of(counted: SpecCounters, answers: Sequence[Answer]) -> Counts | None:

@@ -13,11 +13,14 @@ from autotune.tune import guards
 from autotune.tune.judge import Evidence, arm_results, verdict
 from autotune.tune.lossless import Likelihood, compare_cells
 from autotune.tune.prompts import PromptSet
-from autotune.tune.records import Arm
+from autotune.tune.records import OFF, Arm
 from autotune.tune.result import Change, TuneResult, Verdict
 from autotune.tune.schedule import Effort
 from planner import __version__
 from planner.search.records import Plan
+
+_WORTH_IT = 1.03
+"""Expected speedup from which a change is proposed, as for every verdict of the planner."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,7 @@ def _guards(evidence: Evidence, of: Circumstances) -> tuple[guards.Finding, ...]
         guards.own_repetition(evidence.arms, reused=of.reused, restarted=of.restarts),
         guards.short_answers(cells),
         guards.other_load(cells),
+        guards.in_flight(cells, of.effort.concurrency),
         guards.drift(cells),
         guards.prompt_quality(of.prompts),
         guards.loops(cells),
@@ -101,6 +105,31 @@ def _change(plan: Plan | None, arms: Sequence[Arm], found: Verdict) -> Change | 
         return None
     remove, add = word_changes(plan.launch.argv, chosen.argv)
     return Change(argv=chosen.argv, remove=remove, add=add)
+
+
+def described(result: TuneResult, plan: Plan | None) -> dict[str, object]:
+    """Verdict and change of a run without a baseline: what is expected, not what was compared.
+
+    An engine that runs cannot change its draft length, so the other arms are only described.
+    """
+    said = (
+        "Nothing was compared: the engine that runs has one setting, and there is no baseline "
+        "without speculation; start a second one and give --endpoint off=URL, or use --launch."
+    )
+    known = [one for one in result.expected if one.speedup is not None]
+    if not known or plan is None or plan.launch is None:
+        return {"verdict": result.verdict.model_copy(update={"sentence": said})}
+    best = max(known, key=lambda one: one.speedup.point if one.speedup else 0.0)
+    gain = best.speedup.point if best.speedup else 0.0
+    name = f"draft_len={best.draft_len}" if gain >= _WORTH_IT else OFF
+    said += f" By the counted acceptance and the planned round costs, {name} is best"
+    said += f" ({gain:.2f}x expected)." if name != OFF else f" (drafting: {gain:.2f}x at most)."
+    argv = plan.launch.arms.get(name)
+    change = None
+    if argv is not None:
+        remove, add = word_changes(plan.launch.argv, argv)
+        change = Change(argv=argv, remove=remove, add=add)
+    return {"verdict": result.verdict.model_copy(update={"sentence": said}), "change": change}
 
 
 def word_changes(

@@ -115,7 +115,7 @@ def _decided(
     leader, alive, dropped = state
     if blocks >= race.blocks:
         return "all blocks"
-    if blocks < MIN_BLOCKS:
+    if blocks < MIN_BLOCKS or len(race.arms) < 2:
         return None
     rivals = [arm for arm in alive if arm != leader and arm not in dropped]
     if not rivals:

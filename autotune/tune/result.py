@@ -67,6 +67,17 @@ class ArmResult(Record):
     """Blocks after which it was clearly slower than the leader; None where it ran to the end."""
 
 
+class Expected(Record):
+    """One draft length, tried or not, by the acceptance that was counted."""
+
+    draft_len: int
+    """D."""
+    tokens_per_round: Interval
+    """E[L] over all rounds."""
+    speedup: Interval | None
+    """With round costs as measured, else as planned; its interval is that of acceptance alone."""
+
+
 class Verdict(Record):
     """What to do."""
 
@@ -149,6 +160,8 @@ class TuneResult(Record):
     """Why the run ended: clear, alike, all blocks."""
     arms: tuple[ArmResult, ...]
     """Off first."""
+    expected: tuple[Expected, ...] = ()
+    """Draft lengths by the counted acceptance."""
     verdict: Verdict
     """What to do."""
     change: Change | None = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -9,9 +10,11 @@ from typing import get_args
 
 from autotune.engines.records import EngineIdentity, EngineName
 from autotune.tune.arms import arms_of_plan, chosen_arms
+from autotune.tune.expected import Traffic, expected_lengths
 from autotune.tune.judge import Evidence
-from autotune.tune.learn import Learnt, learn, predicted_speedups
-from autotune.tune.outcome import Circumstances, tune_result
+from autotune.tune.learn import Learnt, learn, planned_model, predicted_speedups
+from autotune.tune.outcome import Circumstances, described, tune_result
+from autotune.tune.pieces import fit_costs
 from autotune.tune.prompts import PromptSet
 from autotune.tune.racing import Race
 from autotune.tune.records import OFF, Arm
@@ -23,10 +26,10 @@ from autotune.tune.state import SampleFile, header_of
 from autotune.tune.trial import StudyWanted, finalists
 from hwprofiles.calibration import replace_file
 from planner.errors import InputError, OutsideFailure
+from planner.search.plan_file import read_plan
 from planner.search.records import Plan
 
 RESULT_FILE = "tune.json"
-MAX_PLAN_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,24 +49,13 @@ class Wanted:
     """Settings beyond the plan's arms, searched first."""
 
 
-def read_plan(folder: Path) -> tuple[Plan, Path]:
+def planned_in(folder: Path) -> tuple[Plan, Path]:
     """(plan, its folder) of a folder that `recommend --out` wrote, or of its plan.json.
 
     Raises:
         InputError: there is none, or it is of another version.
     """
-    path = folder if folder.name.endswith(".json") else folder / "plan.json"
-    try:
-        if path.stat().st_size > MAX_PLAN_BYTES:
-            raise InputError(f"{path} is over {MAX_PLAN_BYTES >> 20} MiB; it is no plan.json")
-        return Plan.model_validate_json(path.read_bytes()), path.parent
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror or error}; give the folder of `planner recommend --out DIR`"
-        ) from error
-    except ValueError as bad:
-        line = str(bad).splitlines()[0]
-        raise InputError(f"{path} is no plan of this version: {line}; plan anew") from bad
+    return read_plan(folder), folder if folder.is_dir() else folder.parent
 
 
 def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:
@@ -98,9 +90,25 @@ def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:
             predicted=predicted,
         ),
     ).model_copy(update={"study": said})
+    family = next((arm.family for arm in arms if not arm.is_off), "none")
+    peers = [arm.name for arm in arms if arm.family == family]
+    traffic = Traffic(
+        _workload(result), wanted.effort.temperature, costs=fit_costs(evidence.cells, peers)
+    )
+    result = _with_expected(result, evidence, traffic)
+    _save(result, wanted.out)  # measured is measured, whatever the planner makes of it
     result = learn(result, Learnt(plan, wanted.out, card_present(plan)))
     _save(result, wanted.out)
     return result
+
+
+def _workload(result: TuneResult) -> str:
+    return result.workloads[0] if len(result.workloads) == 1 else "unknown"
+
+
+def _with_expected(result: TuneResult, evidence: Evidence, traffic: Traffic) -> TuneResult:
+    found = expected_lengths(evidence.cells, evidence.arms, traffic)
+    return result.model_copy(update={"expected": found})
 
 
 def tune_endpoints(urls: Mapping[str, str], wanted: Wanted, plan: Plan | None) -> TuneResult:
@@ -110,7 +118,7 @@ def tune_endpoints(urls: Mapping[str, str], wanted: Wanted, plan: Plan | None) -
     measured, reused = _measured(arms, stage, wanted)
     if measured.identity is None:
         raise OutsideFailure("no engine answered; nothing was measured")
-    arms = tuple(_identified(arm, measured.identities.get(arm.name)) for arm in arms)
+    arms = tuple(_identified(arm, measured.identities.get(arm.name), plan) for arm in arms)
     evidence = Evidence(_race(arms, wanted), arms, tuple(measured.cells), measured.standing)
     result = tune_result(
         evidence,
@@ -124,8 +132,19 @@ def tune_endpoints(urls: Mapping[str, str], wanted: Wanted, plan: Plan | None) -
             likelihoods=measured.likelihoods,
         ),
     )
+    result = _with_expected(result, evidence, _endpoint_traffic(result, evidence, plan))
+    if result.verdict.state == "not compared":
+        result = result.model_copy(update=described(result, plan))
     _save(result, wanted.out)
     return result
+
+
+def _endpoint_traffic(result: TuneResult, evidence: Evidence, plan: Plan | None) -> Traffic:
+    """Round costs as measured where a baseline ran too, else those of the plan's model."""
+    drafted = [arm.name for arm in evidence.arms if not arm.is_off]
+    costs = fit_costs(evidence.cells, drafted) if len(drafted) < len(evidence.arms) else None
+    model = None if plan is None or costs is not None else planned_model(plan)
+    return Traffic(_workload(result), result.temperature, costs=costs, model=model)
 
 
 def _race(arms: tuple[Arm, ...], wanted: Wanted) -> Race:
@@ -148,13 +167,38 @@ def _named_arm(name: str) -> Arm:
     return Arm(name=name, family="unknown", draft_len=int(length) if length.isdecimal() else None)
 
 
-def _identified(arm: Arm, identity: EngineIdentity | None) -> Arm:
-    """The arm with what its engine tells of its own settings."""
-    told = identity.speculation if identity else None
-    if told is None or arm.is_off:
+_FAMILY_OF_METHOD = {
+    "ngram": "ngram",
+    "prompt": "ngram",
+    "suffix": "suffix",
+    "eagle": "eagle3",
+    "eagle3": "eagle3",
+    "nextn": "mtp",
+    "mtp": "mtp",
+    "draft": "external",
+    "standalone": "external",
+    "dflash": "dflash",
+    "dspark": "dspark",
+}
+"""First word of an engine's own method -> drafter family."""
+
+
+def _identified(arm: Arm, identity: EngineIdentity | None, plan: Plan | None) -> Arm:
+    """The arm with what its engine tells of its own settings, else with what the plan has."""
+    if arm.is_off:
         return arm
-    family = (told.method or arm.family).partition("-")[0]
-    return arm.model_copy(update={"family": family, "draft_len": told.draft_len or arm.draft_len})
+    told = identity.speculation if identity else None
+    method = (told.method if told else None) or ""
+    word = re.split(r"[-_ ]", method.lower())[0]
+    family = _FAMILY_OF_METHOD.get(word) or (_planned_family(plan) if plan else arm.family)
+    return arm.model_copy(
+        update={"family": family, "draft_len": (told.draft_len if told else None) or arm.draft_len}
+    )
+
+
+def _planned_family(plan: Plan) -> str:
+    drafted = plan.best if plan.best.draft_len else plan.best_drafted
+    return drafted.family if drafted else "unknown"
 
 
 def _known_identity(plan: Plan) -> EngineIdentity:

@@ -30,11 +30,17 @@ class Effort:
 
     def __post_init__(self) -> None:
         """Check the ranges."""
-        limits = {"blocks": 1000, "prompts": 1000, "max_tokens": 100_000, "concurrency": 1024}
-        for name, top in limits.items():
-            value = getattr(self, name)
+        ranges = (
+            ("--blocks", self.blocks, 1000),
+            ("--per-block", self.prompts, 1000),
+            ("--max-tokens", self.max_tokens, 100_000),
+            ("--concurrency", self.concurrency, 1024),
+        )
+        for option, value, top in ranges:
             if not 1 <= value <= top:
-                raise InputError(f"--{name.replace('_', '-')} must be within 1..{top}, got {value}")
+                raise InputError(f"{option} must be within 1..{top}, got {value}")
+        if not 0.0 <= self.temperature <= 5.0:
+            raise InputError(f"--temperature must be within 0..5, got {self.temperature:g}")
         if not 0 <= self.warmup <= 100:
             raise InputError(f"--warmup must be within 0..100, got {self.warmup}")
 

@@ -6,7 +6,7 @@ import shlex
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from autotune.tune.result import ArmResult, Correction, Interval, TuneResult
+from autotune.tune.result import ArmResult, Correction, Expected, Interval, TuneResult
 from planner.report.plain import plain
 from planner.report.wording import rate
 
@@ -24,6 +24,7 @@ def result_text(result: TuneResult) -> str:
         *_table(result.arms),
         "",
         *_pieces(result.arms),
+        *_expected(result.expected),
         *_correction(result.correction),
         "Checks of the measurement",
         *_checks(result),
@@ -104,6 +105,20 @@ def _pieces(arms: Sequence[ArmResult]) -> Iterator[str]:
         "learned.",
         "  ",
     )
+    yield ""
+
+
+def _expected(found: Sequence[Expected]) -> Iterator[str]:
+    if not found:
+        return
+    yield "By the counted acceptance (80 % of it; n-gram drafts match other text at another D)"
+    yield f"{'D':>4}{'E[L]':>7}{'80 %':>13}{'speedup':>10}{'80 %':>13}"
+    for one in found:
+        yield (
+            f"{one.draft_len:>4}{one.tokens_per_round.point:>7.2f}"
+            f"{_bounds(one.tokens_per_round):>13}{_point(one.speedup):>10}"
+            f"{_bounds(one.speedup):>13}"
+        )
     yield ""
 
 

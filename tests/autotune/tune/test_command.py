@@ -7,6 +7,8 @@ import socket
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -15,11 +17,12 @@ from emit_plans import evaluation, plan
 pytest.importorskip("httpx")
 pytest.importorskip("scipy")
 
+from planner.cli import main
 from planner.search.records import Launch
 
 ROOT = Path(__file__).parents[3]
 ENGINE = ROOT / "tests" / "stand_in_engine.py"
-QUICK = ("--blocks", "4", "--per-block", "2", "--max-tokens", "40")
+QUICK = ("--blocks", "3", "--per-block", "2", "--max-tokens", "40")
 
 
 def _port() -> int:
@@ -68,15 +71,37 @@ def _start(*words: str) -> subprocess.Popen[str]:
     )
 
 
-def _run(*words: str) -> tuple[int, str, str]:
-    process = _start(*words)
-    out, err = process.communicate(timeout=120)
-    return process.returncode, out, err
+Ran = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def run(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Ran:
+    """One command line within this process: (exit code, output, errors)."""
+
+    def ran(*words: str) -> tuple[int, str, str]:
+        value = f"autotune.commands.{words[0]}:command"
+        entry = EntryPoint(name=words[0], group="planner.commands", value=value)
+        monkeypatch.setattr(main, "find_plugin", lambda _: entry)
+        monkeypatch.setattr(sys, "argv", ["planner", *words])
+        monkeypatch.setattr(sys, "excepthook", sys.excepthook)
+        with pytest.raises(SystemExit) as stop:
+            main.main()
+        out, err = capsys.readouterr()
+        return int(str(stop.value.code)), out, err
+
+    return ran
 
 
 def _listens(port: int) -> bool:
     with socket.socket() as probe:
         return probe.connect_ex(("127.0.0.1", port)) == 0
+
+
+def _comes_up(port: int) -> bool:
+    end = time.monotonic() + 20
+    while not _listens(port) and time.monotonic() < end:
+        time.sleep(0.05)
+    return _listens(port)
 
 
 def _gone(port: int) -> bool:
@@ -93,9 +118,9 @@ def two_arms(tmp_path: Path) -> tuple[Path, int]:
     return _plan(tmp_path / "plan", port, **arms), port
 
 
-def test_a_launch_is_measured_judged_and_stopped(two_arms: tuple[Path, int]) -> None:
+def test_a_launch_is_measured_judged_and_stopped(run: Ran, two_arms: tuple[Path, int]) -> None:
     folder, port = two_arms
-    code, out, err = _run("tune", "--launch", str(folder), *QUICK, "--json")
+    code, out, err = run("tune", "--launch", str(folder), *QUICK, "--json")
     assert (code, err) == (0, "")
     result = json.loads(out)
     assert result["verdict"]["state"] == "speculate"
@@ -112,10 +137,10 @@ def test_a_launch_is_measured_judged_and_stopped(two_arms: tuple[Path, int]) -> 
     assert result["engine_version"] == "b1-standin"
     assert json.loads((folder / "tune" / "tune.json").read_text()) == result
     assert _gone(port)
-    again = _run("tune", "--launch", str(folder), *QUICK)
+    again = run("tune", "--launch", str(folder), *QUICK)
     assert again[0] == 0
     assert "Run draft_len=4" in again[1]
-    code, row, err = _run("feedback", str(folder / "tune"), "--model", "org/model")
+    code, row, err = run("feedback", str(folder / "tune"), "--model", "org/model")
     assert (code, err) == (0, "")
     assert json.loads(row)["ask"]["draft_len"] == 4
     assert str(folder) not in row
@@ -138,55 +163,61 @@ def test_an_interrupted_run_stops_its_engine_and_keeps_its_cells(
     _, err = process.communicate(timeout=60)
     assert process.returncode == code
     assert "Traceback" not in err
+    assert "goes on from there" in err
     assert _gone(port)
     lines = samples.read_text().splitlines()
     assert all(json.loads(line) for line in lines)
     assert len(lines) > 1
 
 
-def test_an_engine_that_fails_is_exit_4_and_finished_cells_are_kept(tmp_path: Path) -> None:
+def test_an_engine_that_fails_is_exit_4_and_finished_cells_are_kept(
+    run: Ran, tmp_path: Path
+) -> None:
     port = _port()
     broken = ("--draft", "4", "--fail-after", "2")
     folder = _plan(tmp_path, port, off=(), draft_len_is_4=broken)
-    code, _, err = _run("tune", "--launch", str(folder), *QUICK)
+    code, _, err = run("tune", "--launch", str(folder), *QUICK)
     assert code == 4
     assert "500" in err
+    assert "goes on from there" in err
     assert "Traceback" not in err
     assert _gone(port)
     assert (folder / "tune" / "samples.jsonl").exists()
 
 
-def test_an_engine_that_ends_at_once_shows_its_last_words(tmp_path: Path) -> None:
+def test_an_engine_that_ends_at_once_shows_its_last_words(run: Ran, tmp_path: Path) -> None:
     folder = _plan(tmp_path, _port(), off=("--refuse",), draft_len_is_4=("--refuse",))
-    code, _, err = _run("tune", "--launch", str(folder), *QUICK)
+    code, _, err = run("tune", "--launch", str(folder), *QUICK)
     assert code == 4
     assert "unknown setting" in err
 
 
-def test_a_port_that_is_taken_is_said_before_anything_starts(two_arms: tuple[Path, int]) -> None:
+def test_a_port_that_is_taken_is_said_before_anything_starts(
+    run: Ran, two_arms: tuple[Path, int]
+) -> None:
     folder, port = two_arms
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", port))
         taken.listen()
-        code, _, err = _run("tune", "--launch", str(folder), *QUICK)
+        code, _, err = run("tune", "--launch", str(folder), *QUICK)
     assert code == 4
     assert str(port) in err
 
 
-def test_a_baseline_that_still_drafts_is_refused(tmp_path: Path) -> None:
+def test_a_baseline_that_still_drafts_is_refused(run: Ran, tmp_path: Path) -> None:
     port = _port()
     folder = _plan(tmp_path, port, off=("--draft", "1"), draft_len_is_4=("--draft", "4"))
-    code, _, err = _run("tune", "--launch", str(folder), *QUICK)
+    code, _, err = run("tune", "--launch", str(folder), *QUICK)
     assert code == 4
     assert "still speculates" in err
 
 
-def test_a_study_searches_flags_and_its_best_race_anew(tmp_path: Path) -> None:
+def test_a_study_searches_flags_and_its_best_race_anew(run: Ran, tmp_path: Path) -> None:
     port = _port()
     folder = _plan(tmp_path, port, off=(), draft_len_is_4=("--draft", "4"))
     study = tmp_path / "study.journal"
     words = ("--study", str(study), "--trials", "3", "--vary=--share=0.3,0.6,1.0")
-    code, out, err = _run("tune", "--launch", str(folder), *QUICK, *words, "--json")
+    code, out, err = run("tune", "--launch", str(folder), *QUICK, *words, "--json")
     assert (code, err) == (0, "")
     result = json.loads(out)
     assert result["verdict"]["choice"] == "draft_len=4 --share=1.0"
@@ -194,20 +225,17 @@ def test_a_study_searches_flags_and_its_best_race_anew(tmp_path: Path) -> None:
     assert result["change"]["add"][-2:] == ["--share", "1.0"]
 
 
-def test_endpoints_are_measured_where_they_run(tmp_path: Path) -> None:
+def test_endpoints_are_measured_where_they_run(run: Ran, tmp_path: Path) -> None:
     ports = {"off": _port(), "4": _port()}
     engines = [
         subprocess.Popen(_argv(ports["off"])),
         subprocess.Popen(_argv(ports["4"], "--draft", "4")),
     ]
     try:
-        for port in ports.values():
-            end = time.monotonic() + 20
-            while not _listens(port) and time.monotonic() < end:
-                time.sleep(0.05)
+        assert all(_comes_up(port) for port in ports.values())
         named = [f"--endpoint={name}=http://127.0.0.1:{port}" for name, port in ports.items()]
         out_folder = str(tmp_path / "out")
-        code, out, err = _run("tune", *named, *QUICK, "--out", out_folder, "--json")
+        code, out, err = run("tune", *named, *QUICK, "--out", out_folder, "--json")
         assert (code, err) == (0, "")
         result = json.loads(out)
         assert result["verdict"]["choice"] == "draft_len=4"
@@ -218,25 +246,49 @@ def test_endpoints_are_measured_where_they_run(tmp_path: Path) -> None:
             engine.wait()
 
 
+def test_one_endpoint_is_measured_and_the_other_arms_are_described(
+    run: Ran, tmp_path: Path
+) -> None:
+    port = _port()
+    folder = _plan(tmp_path / "plan", port, off=(), draft_len_is_4=("--draft", "4"))
+    with subprocess.Popen(_argv(port, "--draft", "4")) as engine:
+        try:
+            assert _comes_up(port)
+            words = ("--endpoint", f"http://127.0.0.1:{port}", "--plan", str(folder))
+            code, out, err = run("tune", *words, *QUICK, "--out", str(tmp_path / "o"), "--json")
+        finally:
+            engine.kill()
+    assert (code, err) == (0, "")
+    result = json.loads(out)
+    assert result["verdict"]["state"] == "not compared"
+    assert "--endpoint off=URL" in result["verdict"]["sentence"]
+    assert result["arms"][0]["tokens_per_round"] == pytest.approx(3.9)
+    expected = {one["draft_len"]: one["tokens_per_round"] for one in result["expected"]}
+    assert expected[4]["low"] - 0.4 < 3.9 < expected[4]["high"]
+    assert expected[1]["point"] < expected[4]["point"]
+
+
 @pytest.mark.parametrize(
     ("words", "part"),
     [
         ((), "--launch"),
         (("--endpoint", "http://127.0.0.1:1", "--launch", "x"), "--endpoint"),
-        (("--launch", "/nonexistent"), "recommend --out"),
+        (("--launch", "/nonexistent"), "/nonexistent"),
         (("--endpoint", "http://127.0.0.1:1", "--study", "s"), "--launch"),
         (("--endpoint", "http://127.0.0.1:1", "--vary=--x=1"), "--study"),
         (("--endpoint", "http://127.0.0.1:1", "--blocks", "0"), "--blocks"),
     ],
 )
-def test_contradictions_are_exit_2(words: tuple[str, ...], part: str, tmp_path: Path) -> None:
-    code, _, err = _run("tune", *words, "--out", str(tmp_path / "out"))
+def test_contradictions_are_exit_2(
+    run: Ran, words: tuple[str, ...], part: str, tmp_path: Path
+) -> None:
+    code, _, err = run("tune", *words, "--out", str(tmp_path / "out"))
     assert code == 2
     assert part in err
 
 
-def test_nobody_at_the_endpoint_is_exit_4(tmp_path: Path) -> None:
+def test_nobody_at_the_endpoint_is_exit_4(run: Ran, tmp_path: Path) -> None:
     url = f"http://127.0.0.1:{_port()}"
-    code, _, err = _run("tune", "--endpoint", url, "--out", str(tmp_path / "out"))
+    code, _, err = run("tune", "--endpoint", url, "--out", str(tmp_path / "out"))
     assert code == 4
     assert "Traceback" not in err
