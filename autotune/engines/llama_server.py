@@ -15,7 +15,8 @@ import signal
 import sys
 from typing import Any
 
-_ON = {"on": True, "off": False, "auto": True}
+_ON = {"on": True, "off": False}
+_LAYERS = {"all": -2, "auto": -1}
 
 
 def parser() -> argparse.ArgumentParser:
@@ -75,8 +76,8 @@ def parameters(library: Any, given: argparse.Namespace) -> Any:
             given.flash_attn, "LLAMA_FLASH_ATTN_TYPE_AUTO"
         ),
     )
-    wanted.cache_type_k = _cache_type(library, given.cache_type_k)
-    wanted.cache_type_v = _cache_type(library, given.cache_type_v)
+    wanted.cache_type_k = _member(library.ggml_type, "GGML_TYPE_", given.cache_type_k)
+    wanted.cache_type_v = _member(library.ggml_type, "GGML_TYPE_", given.cache_type_v)
     wanted.n_gpu_layers = _layers(given.n_gpu_layers)
     wanted.fit_params = _ON[given.fit]
     wanted.endpoint_metrics = given.metrics
@@ -93,9 +94,8 @@ def parameters(library: Any, given: argparse.Namespace) -> Any:
 
 
 def _speculation(library: Any, wanted: Any, given: argparse.Namespace) -> None:
-    kinds = library.common_speculative_type
     wanted.types = [
-        getattr(kinds, "COMMON_SPECULATIVE_TYPE_" + name.upper().replace("-", "_"))
+        _member(library.common_speculative_type, "COMMON_SPECULATIVE_TYPE_", name)
         for name in given.spec_type.split(",")
     ]
     if given.spec_draft_model:
@@ -115,12 +115,30 @@ def _speculation(library: Any, wanted: Any, given: argparse.Namespace) -> None:
             setattr(record, name, value)
 
 
-def _cache_type(library: Any, name: str) -> Any:
-    return getattr(library.ggml_type, "GGML_TYPE_" + name.upper())
+def _member(names: Any, prefix: str, name: str) -> Any:
+    """The library's value of that name; ends with what it knows where there is none."""
+    found = getattr(names, prefix + name.upper().replace("-", "_"), None)
+    if found is None:
+        known = (x[len(prefix) :].lower() for x in dir(names) if x.startswith(prefix))
+        spelled = (x.replace("_", "-") if "SPECULATIVE" in prefix else x for x in known)
+        listed = ", ".join(sorted(x for x in spelled if x != "count"))
+        sys.exit(f"error: {name!r} is not known; give one of {listed}")
+    return found
 
 
 def _layers(text: str) -> int:
-    return {"all": -2, "auto": -1}.get(text) or int(text)
+    if text in _LAYERS:
+        return _LAYERS[text]
+    if not text.isdecimal():
+        sys.exit(f"error: layers on the GPU are a number, all or auto, got {text!r}")
+    return int(text)
+
+
+def _server(library: Any, wanted: Any) -> Any:
+    try:
+        return library.Server(wanted)
+    except RuntimeError as error:
+        sys.exit(f"error: llama.cpp cannot serve {wanted.model.path}: {error}")
 
 
 def main() -> None:
@@ -132,7 +150,7 @@ def main() -> None:
         sys.exit("the package xllamacpp is not installed; pip install xllamacpp==2026.10.11549")
     waited = {signal.SIGINT, signal.SIGTERM}
     signal.pthread_sigmask(signal.SIG_BLOCK, waited)
-    server = library.Server(parameters(library, given))
+    server = _server(library, parameters(library, given))
     sys.stderr.write(f"serving at {server.listening_address}\n")
     sys.stderr.flush()
     signal.sigwait(waited)

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Literal
 
+from planner.acceptance.metrics_page import MAX_POSITION
 from planner.acceptance.spec_counters import SpecCounters
 
 EngineName = Literal["vllm", "sglang", "trtllm", "llama.cpp"]
@@ -17,6 +18,12 @@ class SpeculationSettings:
     """The engine's own word (`eagle3`, `ngram-simple`, ...); `off` where it drafts nothing."""
     draft_len: int | None
     """D, drafted tokens; SGLang's num_draft_tokens is D + 1 for chains and is converted."""
+
+    @classmethod
+    def told(cls, method: str | None, draft_len: int | None) -> "SpeculationSettings":
+        """As an engine says it; a D that no engine drafts is none."""
+        known = draft_len is not None and 0 <= draft_len <= MAX_POSITION
+        return cls(method, draft_len if known else None)
 
 
 @dataclass(frozen=True, slots=True)

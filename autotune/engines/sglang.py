@@ -20,7 +20,7 @@ from autotune.load.errors import WrongApi
 from autotune.load.openai import complete
 from autotune.load.records import Answer, Request
 from planner.acceptance.counts import momentary
-from planner.acceptance.metrics_page import MetricsPage, read_page
+from planner.acceptance.metrics_page import MAX_POSITION, MetricsPage, read_page
 from planner.acceptance.spec_counters import SpecCounters
 from planner.errors import InputError
 
@@ -94,7 +94,7 @@ def _settings(info: Mapping[str, Any]) -> SpeculationSettings:
     )
     chain = branches in (None, 0, 1) or algorithm.upper() == "NGRAM"
     draft_len = tokens - 1 if chain and tokens else steps
-    return SpeculationSettings(algorithm.lower(), draft_len)
+    return SpeculationSettings.told(algorithm.lower(), draft_len)
 
 
 def _counters(page: MetricsPage, draft_len: int | None) -> SpecCounters:
@@ -112,7 +112,7 @@ def _counters(page: MetricsPage, draft_len: int | None) -> SpecCounters:
 def _gauges(page: MetricsPage) -> tuple[float | None, int | None, tuple[str, ...]]:
     """(E[L], D, why not) of the latest interval."""
     length = page.largest("spec_accept_length")
-    if not length:
+    if not length or not 1.0 <= length <= MAX_POSITION + 1:
         return None, None, ()
     try:
         found = momentary(page, "/metrics")

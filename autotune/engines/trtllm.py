@@ -84,7 +84,7 @@ def _settings(info: dict[str, str] | None) -> SpeculationSettings | None:
     if info.get("spec_enabled", "true").lower() == "false":
         return SpeculationSettings("off", 0)
     number = info.get("spec_num_tokens", "")
-    return SpeculationSettings(
+    return SpeculationSettings.told(
         info.get("spec_method", "").lower() or None, int(number) if number.isdecimal() else None
     )
 

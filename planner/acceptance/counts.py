@@ -139,6 +139,7 @@ def momentary(page: MetricsPage, where: str) -> MomentaryLength:
         draft_len, note = int(tokens) - 1, "SGLang counts the root in num_draft_tokens"
     else:
         draft_len, note = _draft_len_from_rate(length, rate, where)
+    _require_possible(length, draft_len, where)
     return MomentaryLength(length, draft_len, note)
 
 
@@ -146,11 +147,20 @@ def _finite(value: float | None) -> float | None:
     return value if value is not None and math.isfinite(value) else None
 
 
+def _require_possible(length: float, draft_len: float, where: str) -> None:
+    if not (1 <= draft_len <= MAX_POSITION and length <= draft_len + 1 + 1e-6):
+        raise InputError(
+            f"{where} says E[L] = {length:g} at D = {draft_len:g}, which no engine does "
+            f"(D is 1..{MAX_POSITION}, E[L] at most D + 1)"
+        )
+
+
 def _draft_len_from_rate(length: float, rate: float | None, where: str) -> tuple[int, str]:
     """D from SGLang's accept rate under the definition that gives a whole number."""
     if not rate or rate <= 0:
         raise InputError(f"{where} does not say D: give {{tokens_per_round, draft_len}} instead")
     newer, older = (length - 1.0) / rate, length / rate - 1.0
+    _require_possible(1.0, max(1.0, older), where)
     if abs(newer - round(newer)) <= abs(older - round(older)):
         draft_len, note = round(newer), "rate = accepted/D"
     else:

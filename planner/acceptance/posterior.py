@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from planner.acceptance.beta import beta_quantile
 from planner.acceptance.constants import decay_log_sd, family_decay, solve_family_first
-from planner.acceptance.curve import CONDITIONAL_CAP, AcceptanceCurve
+from planner.acceptance.curve import CONDITIONAL_CAP, MAX_DRAFT_LEN, AcceptanceCurve
 from planner.acceptance.spec_counters import SpecCounters
 
 _LEAST_PRIOR_LOGIT_SD, _STEP_LOGIT_SD = 1.0, 1.0
@@ -72,8 +72,9 @@ class PositionCounts:
         """
         rounds = counted.drafts or 0.0
         accepted = counted.accepted_per_position
-        if rounds > 0 and not accepted and draft_len and counted.accepted_tokens is not None:
-            accepted = _spread(rounds, counted.accepted_tokens, family, draft_len)
+        length = draft_len if draft_len is not None and draft_len <= MAX_DRAFT_LEN else 0
+        if rounds > 0 and not accepted and length > 0 and counted.accepted_tokens is not None:
+            accepted = _spread(rounds, counted.accepted_tokens, family, length)
         everything = 0.0
         if counted.generated_tokens is not None and counted.accepted_tokens is not None:
             everything = max(rounds, counted.generated_tokens - counted.accepted_tokens)

@@ -75,6 +75,11 @@ class AcceptanceTracker:
         """What is known now."""
         return self._after(self._sum(0).plus(self._open))
 
+    def resume(self, counts: PositionCounts, dispersion: float) -> None:
+        """Take over what an earlier run had counted."""
+        self._old = counts
+        self._squares = self._weight * max(1.0, dispersion)
+
     def add(self, counts: PositionCounts) -> Change | None:
         """Take a batch in; the change that it reveals, or None."""
         if counts.rounds <= 0:

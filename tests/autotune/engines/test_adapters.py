@@ -2,8 +2,9 @@
 
 import json
 
+import httpx
 import pytest
-from autotune_recorded import recorded
+from autotune_recorded import answering, recorded
 
 from autotune.engines.detect import ADAPTERS, detect
 from autotune.engines.llamacpp import LlamacppAdapter
@@ -187,3 +188,18 @@ def test_trtllm_iterations_are_added_up_since_reading_empties_them() -> None:
     assert twice.counters.since(once.counters).counts == once.counters
     assert once.running_requests == 2.0
     assert "settings unknown" in adapter.identify().notes[0]
+
+
+@pytest.mark.parametrize("value", ["NaN", "+Inf", "-1", "1e300", "0.2"])
+def test_sglang_gauges_that_cannot_be_are_left_out(value: str) -> None:
+    pages = {"/v1/models": httpx.Response(200, json={"data": [{"id": "m", "owned_by": "sglang"}]})}
+    text = f"sglang:spec_accept_length {value}\nsglang:spec_num_draft_tokens 8\n"
+    pages["/metrics"] = httpx.Response(200, text=text)
+    endpoint = answering(lambda request: pages.get(request.url.path, httpx.Response(404)))
+    assert SglangAdapter(endpoint).read_counters().tokens_per_round is None
+
+
+def test_a_draft_length_that_no_engine_has_is_none() -> None:
+    assert SpeculationSettings.told("eagle3", 10**9).draft_len is None
+    assert SpeculationSettings.told("eagle3", -1).draft_len is None
+    assert SpeculationSettings.told("eagle3", 7).draft_len == 7

@@ -5,7 +5,7 @@ import socket
 import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from types import SimpleNamespace
 
 import httpx
@@ -50,6 +50,11 @@ def raw_server(
                 connection.sendall(body)
                 if hold:
                     over.wait(20)
+                # Closing with a part of the request unread would reset the connection.
+                with suppress(OSError):
+                    connection.shutdown(socket.SHUT_WR)
+                    while connection.recv(65536):
+                        pass
 
         thread = threading.Thread(target=serve, daemon=True)
         thread.start()
