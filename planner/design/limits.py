@@ -19,9 +19,12 @@ from planner.search.evaluate import MAX_DRAFT_LEN, tile_limit
 
 
 def flop_per_byte(shape: AttentionShape, kv_dtype: str) -> float:
-    """FLOP per byte of cache for one query row: 1 for grouped attention in bf16."""
-    heads = max(1, shape.num_kv_heads)
-    width = (shape.kv_bytes_per_token_16bit or 0) / 2.0 / heads
+    """FLOP per byte of cache for one query row: 1 for grouped attention in bf16.
+
+    Where no rule is known for the cache, one shared head is taken (DeepSeek-V4 before pooling).
+    """
+    stored = shape.kv_bytes_per_token_16bit
+    width = float(shape.head_dim) if not stored else stored / 2.0 / max(1, shape.num_kv_heads)
     element = kv_dtype_bytes(kv_dtype) or 2.0
     return 2.0 * (shape.head_dim + shape.v_head_dim) / (width * element)
 
