@@ -18,9 +18,13 @@ from planner.design.targets_file import read_targets
 from planner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Texts = list[str] | None
+SEARCH_GROUP = "planner.design_search"
+"""Entry-point group of samplers for spaces that are too large to go through."""
+CHECK_GROUP = "planner.config_check"
+"""Entry-point group of programs that read a config.json and say what they make of it."""
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
@@ -125,6 +129,13 @@ def command(
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", min=1, help="Designs of each class to list.")
     ] = 4,
+    study: Annotated[
+        str | None,
+        typer.Option("--study", metavar="FILE", help="Sample the space; the study is kept here."),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", metavar="N", min=1, help="Designs that a study samples.")
+    ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of sampling.")] = 0,
     prices: Annotated[
         Path | None,
@@ -180,15 +191,42 @@ def command(
         choose=choose,
         seed=seed,
     )
-    result = design(question)
+    result = design(question) if study is None else _sampled(question, study, trials)
     if out is not None:
         from planner.report.design_files import write_design  # noqa: PLC0415  # for files alone
 
         write_design(out, result, force=force)
+        if result.chosen is not None:
+            for said in _checks(result.chosen.config):
+                sys.stderr.write(f"{out}/config.json: {said}\n")
     if as_json:
         print(result.model_dump_json(indent=1))
     else:
         _print_page(result, rows)
+
+
+def _sampled(question: DesignQuestion, study: str, trials: int) -> DesignResult:
+    """The answer of the sampler that another package brings.
+
+    Raises:
+        InputError: none is installed.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415  # seldom
+
+    for entry in entry_points(group=SEARCH_GROUP):
+        result: DesignResult = entry.load()(question, study, trials)
+        return result
+    raise InputError("--study needs the sampler; pip install 'specplanner[search]'")
+
+
+def _checks(config: Mapping[str, object]) -> Iterator[str]:
+    """What other packages say of the config.json; transformers where it is installed."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # seldom
+
+    for entry in entry_points(group=CHECK_GROUP):
+        said = entry.load()(config)
+        if said:
+            yield said
 
 
 def _print_page(result: DesignResult, rows: int) -> None:
