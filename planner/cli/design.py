@@ -52,8 +52,8 @@ def command(
         str | None, typer.Option("--baseline", metavar="MODEL", help="Published shape to compare.")
     ] = None,
     attention: Annotated[
-        str, typer.Option("--attention", metavar="LIST", help="gqa, window, mla, linear.")
-    ] = "gqa",
+        str | None, typer.Option("--attention", metavar="LIST", help="gqa, window, mla, linear.")
+    ] = None,
     mtp: Annotated[
         str, typer.Option("--mtp", metavar="LIST", help="MTP depths to try; 0: not allowed.")
     ] = "1,3",
@@ -303,7 +303,9 @@ def _ladder(option: str, text: str) -> tuple[int, ...]:
     return tuple(range(first, last + 1, step))
 
 
-def _attention(text: str) -> tuple[AttentionFamily, ...]:
+def _attention(text: str | None) -> tuple[AttentionFamily, ...] | None:
+    if text is None:
+        return None
     known = get_args(AttentionFamily)
     found = _words([text])
     wrong = [w for w in found if w not in known]
