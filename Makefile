@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench readme accuracy clean
+.PHONY: demo test check bench readme accuracy design-study clean
 
 demo: ## plan speculative decoding for Qwen3-8B on an RTX 4090
 	@PYTHON="$(PYTHON)" tools/venv.sh core
@@ -76,6 +76,10 @@ engine-check: ## let the engines judge what is emitted; renews docs/engine-check
 readme: ## put the demo's present output into README.md
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python tools/readme.py
+
+design-study: ## renew docs/design-study.md (a minute)
+	@PYTHON="$(PYTHON)" tools/venv.sh core
+	$(BIN)/python tools/design_study.py
 
 accuracy: ## run the model over the evidence; renews the committed figures and docs/accuracy.md
 	@PYTHON="$(PYTHON)" tools/venv.sh core

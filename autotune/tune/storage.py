@@ -92,7 +92,7 @@ def open_study(where: str, name: str, seed: int) -> optuna.Study:
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
         study = optuna.create_study(
-            storage=_storage(optuna, where),
+            storage=storage_of(optuna, where),
             study_name=name,
             direction="maximize",
             load_if_exists=True,
@@ -111,7 +111,8 @@ def open_study(where: str, name: str, seed: int) -> optuna.Study:
     return study
 
 
-def _storage(optuna: Any, where: str) -> Any:
+def storage_of(optuna: Any, where: str) -> Any:
+    """The journal file or database at a place, made where it is missing."""
     if "://" in where:
         return optuna.storages.RDBStorage(where)
     path = Path(where)

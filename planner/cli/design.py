@@ -18,9 +18,13 @@ from planner.design.targets_file import read_targets
 from planner.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 Texts = list[str] | None
+SEARCH_GROUP = "planner.design_search"
+"""Entry-point group of samplers for spaces that are too large to go through."""
+CHECK_GROUP = "planner.config_check"
+"""Entry-point group of programs that read a config.json and say what they make of it."""
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
@@ -48,8 +52,8 @@ def command(
         str | None, typer.Option("--baseline", metavar="MODEL", help="Published shape to compare.")
     ] = None,
     attention: Annotated[
-        str, typer.Option("--attention", metavar="LIST", help="gqa, window, mla, linear.")
-    ] = "gqa",
+        str | None, typer.Option("--attention", metavar="LIST", help="gqa, window, mla, linear.")
+    ] = None,
     mtp: Annotated[
         str, typer.Option("--mtp", metavar="LIST", help="MTP depths to try; 0: not allowed.")
     ] = "1,3",
@@ -125,6 +129,13 @@ def command(
     rows: Annotated[
         int, typer.Option("--rows", metavar="N", min=1, help="Designs of each class to list.")
     ] = 4,
+    study: Annotated[
+        str | None,
+        typer.Option("--study", metavar="FILE", help="Sample the space; the study is kept here."),
+    ] = None,
+    trials: Annotated[
+        int, typer.Option("--trials", metavar="N", min=1, help="Designs that a study samples.")
+    ] = 1000,
     seed: Annotated[int, typer.Option("--seed", metavar="N", help="Seed of sampling.")] = 0,
     prices: Annotated[
         Path | None,
@@ -187,11 +198,14 @@ def command(
         choose=choose,
         seed=seed,
     )
-    result = design(question)
+    result = design(question) if study is None else _sampled(question, study, trials)
     if out is not None:
         from planner.report.design_files import write_design  # noqa: PLC0415  # for files alone
 
         write_design(out, result, force=force)
+        if result.chosen is not None:
+            for said in _checks(result.chosen.config):
+                sys.stderr.write(f"{out}/config.json: {said}\n")
     if html is not None:
         _write_html(html, result, force=force)
     if as_json:
@@ -211,6 +225,30 @@ def _write_html(path: Path, result: DesignResult, *, force: bool) -> None:
     from planner.report.html.write import write_page  # noqa: PLC0415
 
     write_page(path, design_html(result), force=force)
+
+
+def _sampled(question: DesignQuestion, study: str, trials: int) -> DesignResult:
+    """The answer of the sampler that another package brings.
+
+    Raises:
+        InputError: none is installed.
+    """
+    from importlib.metadata import entry_points  # noqa: PLC0415  # seldom
+
+    for entry in entry_points(group=SEARCH_GROUP):
+        result: DesignResult = entry.load()(question, study, trials)
+        return result
+    raise InputError("--study needs the sampler; pip install 'specplanner[search]'")
+
+
+def _checks(config: Mapping[str, object]) -> Iterator[str]:
+    """What other packages say of the config.json; transformers where it is installed."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  # seldom
+
+    for entry in entry_points(group=CHECK_GROUP):
+        said = entry.load()(config)
+        if said:
+            yield said
 
 
 def _print_page(result: DesignResult, rows: int) -> None:
@@ -287,7 +325,9 @@ def _ladder(option: str, text: str) -> tuple[int, ...]:
     return tuple(range(first, last + 1, step))
 
 
-def _attention(text: str) -> tuple[AttentionFamily, ...]:
+def _attention(text: str | None) -> tuple[AttentionFamily, ...] | None:
+    if text is None:
+        return None
     known = get_args(AttentionFamily)
     found = _words([text])
     wrong = [w for w in found if w not in known]

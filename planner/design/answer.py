@@ -154,13 +154,18 @@ def design(q: DesignQuestion) -> DesignResult:
         InputError: a name is unknown or options contradict each other.
         NoFeasiblePlan: no design satisfies the limits; the tightest is named.
     """
+    start, ground, spaces = spaces_of(q)
+    searched = search_spaces(spaces, ground)
+    nearest = min(spaces, key=lambda x: abs(x.budget.total - start.arch.params_total))
+    return result_of(q, start, nearest.budget, searched)
+
+
+def spaces_of(q: DesignQuestion) -> tuple[Start, Ground, list[Space]]:
+    """(start, what designs are judged on, a space for each budget)."""
     start = start_of(q)
     budgets = budgets_of(q, start)
     ground = ground_of(q, start, budgets[0])
-    spaces = [Space(space_of(q, start, budget, ground), budget) for budget in budgets]
-    searched = search_spaces(spaces, ground)
-    middle = min(budgets, key=lambda b: abs(b.total - start.arch.params_total))
-    return result_of(q, start, middle, searched)
+    return start, ground, [Space(space_of(q, start, b, ground), b) for b in budgets]
 
 
 def result_of(q: DesignQuestion, start: Start, budget: Budget, searched: Searched) -> DesignResult:

@@ -103,6 +103,9 @@ def axes_around(
         mixers=tuple(dict.fromkeys(usual or mixers)),
         experts=experts,
         shared_experts=_shared(start),
+        dense_layers=start.dense_layers,
+        dense_width=start.ffn_width if start.dense_layers else 0,
+        own_split=(start.num_layers, start.mixers.others_per_full, start.full_layers),
         vocab_size=start.vocab_size,
         tied_embeddings=start.tied_embeddings,
         max_position=start.max_position,
@@ -155,12 +158,19 @@ def _mixers(kind: AttentionFamily, start: Shape, params: float, pick) -> list[Mi
         return [Mixers(h, gated=start.mixers.gated and start.mixers.other is None) for h in grouped]
     if kind == "window":
         return [
-            Mixers(h, Window(w, h), ratio)
+            Mixers(h, _window(w, h, start), ratio, gated=start.mixers.gated)
             for h, w, ratio in product(grouped, pick("window"), pick("ratio"))
         ]
     own = start.mixers.other
     delta = own if isinstance(own, DeltaDims) else DELTA
     return [Mixers(h, delta, ratio, gated=True) for h, ratio in product(grouped, pick("ratio"))]
+
+
+def _window(tokens: int, heads: Heads, start: Shape) -> Window:
+    """Windowed layers with the heads of the full ones; the start's own beside its own heads."""
+    other = start.mixers.other
+    own = isinstance(other, Window) and heads == start.mixers.full
+    return Window(tokens, other.heads if own and isinstance(other, Window) else heads)
 
 
 def _value_width(start: Shape, head_dim: int) -> int:

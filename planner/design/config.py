@@ -25,8 +25,7 @@ CLASSES = {
 
 def config_of(s: Shape) -> dict[str, Any]:
     """The design as a config.json: a class that transformers knows, its widths, its layer kinds."""
-    family, routed = s.mixers.family, s.routed is not None
-    name, model_type = CLASSES[family, routed]
+    name, model_type = _class_of(s)
     config: dict[str, Any] = {
         "architectures": [name],
         "model_type": model_type,
@@ -43,6 +42,17 @@ def config_of(s: Shape) -> dict[str, Any]:
     if s.mtp_layers:
         config["num_nextn_predict_layers"] = s.mtp_layers
     return config
+
+
+def _class_of(s: Shape) -> tuple[str, str]:
+    """A class that can hold the design."""
+    family, full, other = s.mixers.family, s.mixers.full, s.mixers.other
+    own_values = isinstance(full, Heads) and full.v_head_dim != full.head_dim
+    if own_values or (isinstance(other, Window) and other.heads != full):
+        return "MiMoV2FlashForCausalLM", "mimo_v2_flash"
+    if family == "gqa" and s.routed is not None and s.routed.shared_width:
+        return "Glm4MoeForCausalLM", "glm4_moe"
+    return CLASSES[family, s.routed is not None]
 
 
 def _attention(s: Shape) -> dict[str, Any]:
@@ -63,6 +73,10 @@ def _attention(s: Shape) -> dict[str, Any]:
         "num_key_value_heads": full.num_kv_heads,
         "head_dim": full.head_dim,
     }
+    if full.v_head_dim != full.head_dim:
+        found["v_head_dim"] = full.v_head_dim
+    if s.mixers.gated and s.mixers.family != "linear":
+        found["attn_output_gate"] = True
     return found | _hybrid(s)
 
 
@@ -73,7 +87,8 @@ def _hybrid(s: Shape) -> dict[str, Any]:
     kind = "sliding_attention" if isinstance(other, Window) else "linear_attention"
     found: dict[str, Any] = {"layer_types": layer_types(s, kind)}
     if isinstance(other, Window):
-        return found | {"sliding_window": other.tokens, "use_sliding_window": True}
+        found |= {"sliding_window": other.tokens, "use_sliding_window": True}
+        return found | (_window_heads(other.heads) if other.heads != s.mixers.full else {})
     return found | {
         "linear_num_key_heads": other.key_heads,
         "linear_num_value_heads": other.value_heads,
@@ -83,15 +98,27 @@ def _hybrid(s: Shape) -> dict[str, Any]:
     }
 
 
+def _window_heads(heads: Heads) -> dict[str, Any]:
+    return {
+        "swa_num_attention_heads": heads.num_heads,
+        "swa_num_key_value_heads": heads.num_kv_heads,
+        "swa_head_dim": heads.head_dim,
+        "swa_v_head_dim": heads.v_head_dim,
+    }
+
+
 def layer_types(s: Shape, other: str) -> list[str]:
-    """Kind of each layer: the full ones spread evenly, the last one full."""
-    every = s.num_layers / s.full_layers
-    full = {round(every * (i + 1)) - 1 for i in range(s.full_layers)}
+    """Kind of each layer: leading dense ones full, the others spread evenly, the last one full."""
+    first = s.dense_layers
+    rest = s.full_layers - first
+    every = (s.num_layers - first) / max(1, rest)
+    full = {*range(first), *(first + round(every * (i + 1)) - 1 for i in range(rest))}
     return ["full_attention" if i in full else other for i in range(s.num_layers)]
 
 
 def _feed_forward(s: Shape) -> dict[str, Any]:
     routed, latent = s.routed, isinstance(s.mixers.full, Latent)
+    counted = latent or _class_of(s)[1] == "glm4_moe"
     if routed is None:
         found: dict[str, Any] = {"intermediate_size": s.ffn_width}
         if latent:  # the class routes unless every layer comes before the first routed one
@@ -103,15 +130,15 @@ def _feed_forward(s: Shape) -> dict[str, Any]:
         "intermediate_size": s.ffn_width or routed.expert_width * routed.top_k,
         "moe_intermediate_size": routed.expert_width,
         "num_experts_per_tok": routed.top_k,
-        "n_routed_experts" if latent else "num_experts": routed.num_experts,
+        "n_routed_experts" if counted else "num_experts": routed.num_experts,
         "norm_topk_prob": True,
     }
-    if latent:
+    if counted:
         found["first_k_dense_replace"] = s.dense_layers
         found["n_shared_experts"] = routed.shared_width // routed.expert_width
     elif routed.shared_width or s.mixers.family == "linear":
         found["shared_expert_intermediate_size"] = routed.shared_width
-    if s.mixers.family != "mla":
+    if not counted:
         found |= {"decoder_sparse_step": 1, "mlp_only_layers": list(range(s.dense_layers))}
     return found
 

@@ -90,7 +90,7 @@ def space_of(q: DesignQuestion, start: Start, budget: Budget, ground: Ground) ->
     stated = {axis_of(name): values for name, values in q.values.items()}
     axes = axes_around(
         _scaled(shape, start, budget) if q.source is None else shape,
-        budget.total, q.attention, vary=vary, values=stated,
+        budget.total, q.attention or (shape.mixers.family,), vary=vary, values=stated,
     )  # fmt: skip
     ranks = max(s.tp for s in ground.servings)
     return replace(axes, ffn_multiple=lcm(MULTIPLE, ranks))

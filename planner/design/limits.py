@@ -16,12 +16,16 @@ from planner.cost.tiles import deployment_tiles
 from planner.design.records import DraftLimits
 from planner.design.targets import Serving, deployment
 from planner.search.evaluate import MAX_DRAFT_LEN, tile_limit
+from planner.tile.ladder import tile_heights
 
 
 def flop_per_byte(shape: AttentionShape, kv_dtype: str) -> float:
-    """FLOP per byte of cache for one query row: 1 for grouped attention in bf16."""
-    heads = max(1, shape.num_kv_heads)
-    width = (shape.kv_bytes_per_token_16bit or 0) / 2.0 / heads
+    """FLOP per byte of cache for one query row: 1 for grouped attention in bf16.
+
+    Where no rule is known for the cache, one shared head is taken (DeepSeek-V4 before pooling).
+    """
+    stored = shape.kv_bytes_per_token_16bit
+    width = float(shape.head_dim) if not stored else stored / 2.0 / max(1, shape.num_kv_heads)
     element = kv_dtype_bytes(kv_dtype) or 2.0
     return 2.0 * (shape.head_dim + shape.v_head_dim) / (width * element)
 
@@ -41,7 +45,8 @@ def draft_limits(s: Serving, arch: ModelArch) -> DraftLimits:
         raise ValueError(f"{arch.name} has no full attention layer")
     tiles, _ = deployment_tiles(d)
     by_tile, reason = tile_limit(d, tiles, s.tile_rows)
-    group = attention_query(d, full.attention).group_size
+    query = attention_query(d, full.attention)
+    group = query.group_size
     per_row = flop_per_byte(full.attention, s.kv_dtype)
     by_ridge = max(-1, floor(ridge(s) / (group * per_row)) - 1)
     path = tiles.full.paths[0] if tiles.full else None
@@ -50,6 +55,8 @@ def draft_limits(s: Serving, arch: ModelArch) -> DraftLimits:
         group_size=group,
         kernel=path.kernel if path else "unknown",
         path_id=path.path_id if path else "",
+        ladder=tile_heights(path, query.head_dim, group, 1) if path else (),
+        ladder_unit=path.ladder_unit if path else "",
         tile_rows=s.tile_rows,
         draft_len_tile=min(by_tile, MAX_DRAFT_LEN),
         tile_reason=reason,

@@ -44,7 +44,8 @@ class DesignQuestion:
     """Axes that leave the source's value; all of them where there is no source."""
     values: dict[str, tuple[int, ...]] = field(default_factory=dict)
     """Axis -> values, in place of the usual ones."""
-    attention: tuple[AttentionFamily, ...] = ("gqa",)
+    attention: tuple[AttentionFamily, ...] | None = None
+    """Kinds to try; None keeps that of the start."""
     mtp_depths: tuple[int, ...] = (1, 3)
     drafters: tuple[str, ...] | None = None
     """Families that may be trained; None admits all."""

@@ -154,6 +154,11 @@ class DraftLimits(_Record):
     """Attention kernel of the full layers."""
     path_id: str
     """Row of the kernel path table."""
+    ladder: tuple[int, ...]
+    """Tile heights of the kernel for plain decoding, smallest first; a part-filled one is charged
+    whole."""
+    ladder_unit: str
+    """What the heights count."""
     tile_rows: int
     """Top of the ladder that G*(1+D) may fill."""
     draft_len_tile: int

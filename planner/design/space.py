@@ -18,12 +18,12 @@ from planner.design.shape import FFN_MATRICES, Latent, Mixers, Routed, Shape, ar
 
 MULTIPLE = 128
 """Hidden size, FFN widths and attention widths are multiples of this."""
-ATTENTION_WIDTHS = (0.5, 2.0)
+ATTENTION_WIDTHS = (0.5, 3.0)
 """Query heads times head width, over the hidden size: span of the shipped models."""
 FFN_WIDTHS = (2.0, 6.0)
 """Dense FFN width over the hidden size."""
 OFF_BUDGET = "parameters outside the budget"
-ASPECTS = (50.0, 200.0)
+ASPECTS = (40.0, 200.0)
 """Hidden size over layers; shipped models of 1B to 700B lie within."""
 
 
@@ -49,6 +49,11 @@ class Axes:
     """(routed experts, experts of a token); empty for dense designs."""
     shared_experts: int = 0
     """Experts that every token visits, each as wide as a routed one."""
+    dense_layers: int = 0
+    """Leading layers of a routed design with a dense block, of `dense_width`."""
+    dense_width: int = 0
+    own_split: tuple[int, int, int] = (0, 0, 0)
+    """(layers, others for each full layer, full layers) of a start whose ratio is uneven."""
     vocab_size: int = 151936
     tied_embeddings: bool = False
     max_position: int | None = None
@@ -158,8 +163,11 @@ def _plane(axes: Axes) -> list[npt.NDArray[np.float64]]:
     ]
 
 
-def _full_layers(layers: Floats, mixers: Mixers) -> Floats:
-    return np.asarray(layers / (mixers.others_per_full + 1))
+def _full_layers(axes: Axes, layers: Floats, mixers: Mixers) -> Floats:
+    """Layers with full attention; the start's own uneven split where layers and ratio are its."""
+    own_layers, own_ratio, own_full = axes.own_split
+    own = (layers == own_layers) & (mixers.others_per_full == own_ratio)
+    return np.where(own, float(own_full), layers / (mixers.others_per_full + 1))
 
 
 def _shape(axes: Axes, mixers: Mixers, plane: list[Floats], width: Floats | float) -> Shape:
@@ -173,10 +181,13 @@ def _shape(axes: Axes, mixers: Mixers, plane: list[Floats], width: Floats | floa
         vocab_size=axes.vocab_size,
         tied_embeddings=axes.tied_embeddings,
         num_layers=layers,
-        full_layers=column(_full_layers(plane[0], mixers)),
+        full_layers=column(_full_layers(axes, plane[0], mixers)),
         mixers=mixers,
-        ffn_width=0 if axes.experts else column(np.broadcast_to(width, plane[0].shape)),
+        ffn_width=axes.dense_width
+        if axes.experts
+        else column(np.broadcast_to(width, plane[0].shape)),
         routed=routed,
+        dense_layers=axes.dense_layers,
         max_position=axes.max_position,
     )
 
@@ -186,7 +197,7 @@ def _solved_width(axes: Axes, mixers: Mixers, plane: list[Floats], budget: Budge
     layers, hidden, experts, _ = plane
     fixed = np.ravel(np.asarray(arch_of(_shape(axes, mixers, plane, 0.0)).params_total, float))
     blocks = np.where(experts > 0, experts + axes.shared_experts, 1.0)
-    per_unit = layers * FFN_MATRICES * hidden * blocks
+    per_unit = (layers - axes.dense_layers) * FFN_MATRICES * hidden * blocks
     unit = MULTIPLE if axes.experts else axes.ffn_multiple
     return np.asarray(np.round((budget.total - fixed) / per_unit / unit) * unit)
 
@@ -202,17 +213,16 @@ def _masks(
     query, key = widths(mixers)
     ratio = query / hidden
     aspect = hidden / layers
-    period = mixers.others_per_full + 1
     found = {
         OFF_BUDGET: np.abs(total / budget.total - 1.0) <= budget.tolerance,
         f"widths that are not multiples of {MULTIPLE}": (hidden % MULTIPLE == 0)
         & (query % MULTIPLE == 0)
         & (key % 64 == 0),
-        "attention width outside 0.5x-2x of the hidden size": (ratio >= ATTENTION_WIDTHS[0])
+        "attention width outside 0.5x-3x of the hidden size": (ratio >= ATTENTION_WIDTHS[0])
         & (ratio <= ATTENTION_WIDTHS[1]),
-        "hidden size outside 50x-200x of the layers": (aspect >= ASPECTS[0])
+        "hidden size outside 40x-200x of the layers": (aspect >= ASPECTS[0])
         & (aspect <= ASPECTS[1]),
-        "layers that the ratio of the hybrid does not divide": layers % period == 0,
+        "layers that the ratio of the hybrid does not divide": np.ravel(shape.full_layers) % 1 == 0,
         "no width left for the feed-forward blocks": width >= MULTIPLE,
     }
     if shape.routed is None:

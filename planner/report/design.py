@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from planner.report.plain import plain
-from planner.report.wording import family_title, rate, tokens
+from planner.report.wording import family_title, rate, ratio, tokens
 
 if TYPE_CHECKING:
     from planner.design.records import Design, DesignLoad, DesignResult, Detail, RiskEvidence
@@ -154,7 +154,22 @@ def _loads(result: DesignResult) -> list[RenderableType]:
             str(base.draft_len),
             f"{base.running:.0f}",
         )
-    return [table, Text("runs: sequences that fit at once, up to the batch; tok/s of one card.")]
+    said = Text("runs: sequences that fit at once, up to the batch; tok/s of one card.")
+    return [table, said, *_bullets(_shipped(result))]
+
+
+def _shipped(result: DesignResult) -> list[str]:
+    """What `recommend` says of the baseline with the drafters that exist."""
+    found = []
+    for load, one in zip(result.loads, result.baseline_as_shipped, strict=True):
+        if one is None:
+            continue
+        drafter = "plain" if one.draft_len == 0 else f"{one.family} D={one.draft_len}"
+        found.append(
+            f"{result.baseline.name} as it ships, {_place(load)}: {drafter}, "
+            f"{rate(one.spec_tok_s)} tok/s over the deployment ({ratio(one.speedup)}x)"
+        )
+    return found
 
 
 def _chosen(result: DesignResult, one: Detail) -> list[RenderableType | None]:
@@ -173,9 +188,10 @@ def _limits(one: Detail) -> list[RenderableType]:
     for at in one.limits:
         split = f"up to {at.split_kv_up_to}" if at.split_kv_up_to < MOST_QUERY_TOKENS else "at any"
         lines.append(
-            f"{at.deployment}, {at.kernel}, G {at.group_size} on a rank: D <= {at.draft_len_tile} "
-            f"by the tile, D <= {at.draft_len_ridge} by the ridge ({at.ridge_flop_per_byte:.0f} "
-            f"FLOP/B); the {at.decides} decides; split-KV {split} query tokens"
+            f"{at.deployment}, {at.kernel}, tiles of {'/'.join(map(str, at.ladder)) or '?'}, "
+            f"G {at.group_size} on a rank: D <= {at.draft_len_tile} by the tile, "
+            f"D <= {at.draft_len_ridge} by the ridge ({at.ridge_flop_per_byte:.0f} FLOP/B); the "
+            f"{at.decides} decides; split-KV {split} query tokens"
         )
     return _bullets(lines)
 

@@ -1,6 +1,7 @@
 """`planner design` on the command line."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -31,6 +32,35 @@ def test_json_is_the_record_and_repeats_itself(capsys: pytest.CaptureFixture[str
     result = DesignResult.model_validate_json(texts[0])
     assert result.inputs.seed == 3
     assert json.loads(result.model_dump_json()) == json.loads(texts[0])
+
+
+def test_the_chosen_config_is_written_and_recommend_takes_it(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = str(tmp_path / "out")
+    assert run([*SMALL, "--out", out]) == 0
+    with pytest.raises(InputError, match="add --force"):
+        run([*SMALL, "--out", out])
+    result = DesignResult.model_validate_json((tmp_path / "out/design.json").read_text())
+    assert result.chosen is not None
+    assert json.loads((tmp_path / "out/config.json").read_text()) == result.chosen.config
+    capsys.readouterr()
+    asked = ["--gpu", "H200", "--batch", "1", "--context", "32k", "--calibration", "none"]
+    assert run(["recommend", "--model", f"{out}/config.json", *asked, "--json"]) == 0
+    plan = json.loads(capsys.readouterr().out)
+    plain = result.chosen.design.served[0].plain_tok_s
+    assert plan["best"]["baseline_tok_s"] == pytest.approx(plain, rel=1e-9)
+    families = {e["family"]: e for e in plan["best_per_family"]}
+    drafter = result.chosen.design.drafter.split()[0]
+    mine = result.chosen.design.served[0]
+    assert families[drafter]["spec_tok_s"] == pytest.approx(mine.tok_s_user, rel=1e-9)
+    assert families[drafter]["draft_len"] == mine.draft_len
+
+
+def test_a_study_without_the_sampler_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("importlib.metadata.entry_points", lambda **_: ())
+    with pytest.raises(InputError, match=r"specplanner\[search\]"):
+        run([*SMALL, "--study", "study.log"])
 
 
 @pytest.mark.parametrize(

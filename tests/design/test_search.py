@@ -18,6 +18,7 @@ from planner.design.pool import candidates
 from planner.design.question import DesignQuestion, TargetAsked
 from planner.design.shape import Mixers, Shape, arch_of
 from planner.design.space import Axes, Budget, Refused, columns
+from planner.design.start import start_from
 from planner.design.targets_file import read_targets
 from planner.errors import InputError, NoFeasiblePlan
 from planner.search.question import Question
@@ -123,6 +124,27 @@ def test_tile_and_ridge_of_eight_heads_per_kv_head(
     shape = Shape(4096, 151936, False, 32, 32, Mixers(Heads(32, 4, 128, 128)), ffn_width=12288)
     limits = draft_limits(s, arch_of(shape))
     assert (limits.draft_len_ridge, limits.draft_len_tile, limits.decides) == (ridge, tile, decides)
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        "Qwen/Qwen3-8B",
+        "meta-llama/Meta-Llama-3.1-8B",
+        "Qwen/Qwen3-30B-A3B",
+        "deepseek-ai/DeepSeek-V3",
+        "XiaomiMiMo/MiMo-V2-Flash",
+        "Qwen/Qwen3.5-27B",
+    ],
+)
+def test_a_published_shape_lies_in_the_space_around_it(model: str) -> None:
+    start = start_from(model)
+    asked = DesignQuestion((replace(H200, gpu="8xH200"),), source=model, vary=("num_layers",))
+    (budget,) = budgets_of(asked, start)
+    axes = space_of(asked, start, budget, ground_of(asked, start, budget))
+    found = [c.shape(i) for c in columns(axes, budget, Refused()) for i in range(c.size)]
+    own = replace(start.shape, mtp_layers=0)
+    assert own in found
 
 
 def test_a_load_that_does_not_fit_runs_what_fits() -> None:

@@ -83,7 +83,9 @@ def test_the_reader_finds_the_shape_in_its_config(kind: str, routed: bool) -> No
 def test_a_published_model_is_its_shape(file: str) -> None:
     config = catalog_row(file)["config"]
     read = read_hf_config(config)
-    assert _sizes(arch_of(shape_of(read, config))) == _sizes(read)
+    shape = shape_of(read, config)
+    assert _sizes(arch_of(shape)) == _sizes(read)
+    assert _sizes(read_hf_config(config_of(shape))) == _sizes(read)
 
 
 def test_a_column_of_shapes_is_a_column_of_architectures() -> None:

@@ -1,0 +1,1 @@
+"""Sampling a design space that is too large to go through."""
