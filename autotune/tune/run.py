@@ -23,10 +23,10 @@ from autotune.tune.state import SampleFile, header_of
 from autotune.tune.trial import StudyWanted, finalists
 from hwprofiles.calibration import replace_file
 from planner.errors import InputError, OutsideFailure
+from planner.search import plan_file
 from planner.search.records import Plan
 
 RESULT_FILE = "tune.json"
-MAX_PLAN_BYTES = 32 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,18 +52,8 @@ def read_plan(folder: Path) -> tuple[Plan, Path]:
     Raises:
         InputError: there is none, or it is of another version.
     """
-    path = folder if folder.name.endswith(".json") else folder / "plan.json"
-    try:
-        if path.stat().st_size > MAX_PLAN_BYTES:
-            raise InputError(f"{path} is over {MAX_PLAN_BYTES >> 20} MiB; it is no plan.json")
-        return Plan.model_validate_json(path.read_bytes()), path.parent
-    except OSError as error:
-        raise InputError(
-            f"{path}: {error.strerror or error}; give the folder of `planner recommend --out DIR`"
-        ) from error
-    except ValueError as bad:
-        line = str(bad).splitlines()[0]
-        raise InputError(f"{path} is no plan of this version: {line}; plan anew") from bad
+    path = folder if folder.name.endswith(".json") else folder / plan_file.PLAN_FILE
+    return plan_file.read_plan(path), path.parent
 
 
 def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:

@@ -9,7 +9,7 @@ from typing import Literal
 
 from planner.report.prices import read_prices
 from planner.search.plan_file import read_plan
-from tools.fuzz import samples, uses
+from tools.fuzz import live, samples, uses
 from tools.fuzz.samples import ROOT
 
 NODES = ("empty", "folder", "pipe", "zero", "loop", "dangling", "other", "sparse", "full")
@@ -128,6 +128,18 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "kernel manifest", "manifest.json", "json", samples.manifest_samples, uses.manifest, share=4
     ),
+    Reader("calibration", "c.yaml", "yaml", live.calibration_samples, live.calibration, share=8),
+    Reader("prompt file", "prompts.jsonl", "lines", live.prompt_samples, live.prompts, share=6),
+    Reader(
+        "engine answers",
+        "answer.txt",
+        "text",
+        live.answer_samples,
+        live.engine_answer,
+        share=6,
+        but_not=ALL,
+    ),
+    Reader("start-up log", "model.log", "text", samples.log_samples, uses.model, share=6),
     Reader("names", "names.txt", "text", samples.name_samples, uses.names, share=3, but_not=ALL),
 )
 
