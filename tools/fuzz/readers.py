@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from planner.design.quality import read_table
+from planner.design.targets_file import read_targets
 from planner.report.prices import read_prices
 from planner.search.plan_file import read_plan
 from tools.fuzz import live, samples, uses
@@ -139,6 +141,8 @@ READERS: tuple[Reader, ...] = (
         share=6,
         but_not=ALL,
     ),
+    Reader("design targets", "t.yaml", "yaml", samples.targets_samples, read_targets, share=4),
+    Reader("quality table", "q.yaml", "yaml", samples.quality_samples, read_table, share=4),
     Reader("start-up log", "model.log", "text", samples.log_samples, uses.model, share=6),
     Reader("names", "names.txt", "text", samples.name_samples, uses.names, share=3, but_not=ALL),
 )

@@ -198,3 +198,16 @@ def log_samples() -> Sequence[bytes]:
     )  # fmt: skip
     whole = "".join(f"print_info: {line}\n" for line in words).encode()
     return [*folder("gguf/*.log")(), whole, whole, whole]
+
+
+def targets_samples() -> Sequence[bytes]:
+    """Deployments as `planner design --targets` takes them."""
+    return [
+        b"targets:\n- {gpu: 8xH200, batch: [1, 32], context: [32768], weight: 2, max_tpot_ms: 20}\n"
+        b"- {gpu: RTX 4090, batch: [1], context: [4096], engine: vllm, tp: 1, quant: fp8}\n"
+    ]
+
+
+def quality_samples() -> Sequence[bytes]:
+    """The shipped table of quality risks."""
+    return [(ROOT / "planner/design/data/quality.yaml").read_bytes()]
