@@ -28,7 +28,7 @@ def test_every_dependency_has_a_lower_bound() -> None:
 
 
 def test_two_lower_bounds_of_one_package_are_refused() -> None:
-    twice = TEXT.replace('search = ["optuna>=4"]', 'search = ["optuna>=5"]')
+    twice = TEXT.replace('search = ["optuna>=5"]', 'search = ["optuna>=6"]')
     assert twice != TEXT
     with pytest.raises(SystemExit, match="optuna has two lower bounds"):
         TOOL["minima"](twice)

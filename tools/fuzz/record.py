@@ -67,7 +67,7 @@ def _page(found: dict[str, Any]) -> str:
         _INTRO,
         f"{found['inputs']:,} inputs, {found['findings']} findings; Python {found['python']}.",
         "",
-        "| reader | inputs | read | refused | findings | slowest, s | peak, MiB | seed and commit |",
+        "| reader | inputs | read | refused | findings | slowest, s | peak MiB | seed and commit |",
         "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
     lines += [
