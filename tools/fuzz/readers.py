@@ -47,7 +47,7 @@ _STATIC = ("config.json", "configs/Qwen--Qwen3-32B-FP8-Static-PerTensor.config.j
 READERS: tuple[Reader, ...] = (
     Reader("config.json", "config.json", "json", samples.catalog_configs, uses.model, share=25),
     Reader(
-        "config.json to plan", "config.json", "json", samples.catalog_configs, uses.plan_of, share=3
+        "config.json to plan", "config.json", "json", samples.catalog_configs, uses.plan_of, share=1
     ),
     Reader(
         "hf_quant_config.json",
