@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 
-.PHONY: demo test check bench readme accuracy design-study clean
+.PHONY: demo test check coverage bench readme accuracy design-study clean
 
 demo: ## plan speculative decoding for Qwen3-8B on an RTX 4090
 	@PYTHON="$(PYTHON)" tools/venv.sh core
@@ -40,7 +40,7 @@ docs: ## build the documentation site into build/site; any warning is an error
 	NO_MKDOCS_2_WARNING=1 DISABLE_MKDOCS_2_WARNING=true \
 		.venv-page/bin/python -m mkdocs build --strict --quiet
 
-.PHONY: nightly nightly-kernel-matrix nightly-oldest-triton nightly-study-kills
+.PHONY: nightly nightly-kernel-matrix nightly-oldest-triton nightly-study-kills nightly-minimum-versions
 STEPS ?=
 nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)
 	@"$(PYTHON)" tools/nightly.py $(STEPS)
@@ -58,12 +58,24 @@ nightly-study-kills:
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/autotune/tune/test_study.py
 
-check: ## lint, format, types, layers
+MINIMUM_PYTHON ?= python3.10
+nightly-minimum-versions:
+	@"$(PYTHON)" tools/minimum.py build/minimum.txt
+	@PYTHON="$(MINIMUM_PYTHON)" tools/venv.sh minimum -c build/minimum.txt
+	.venv-minimum/bin/python -m pytest
+
+check: ## lint, format, types, layers, dependencies, spelling
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/deptry .
+	$(BIN)/codespell
+
+coverage: ## run the tests and hold the share of planner and hwprofiles that they run at 90 % or more
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 
 bench: ## measure the planner's own speed; result in build/bench.json
 	@PYTHON="$(PYTHON)" tools/venv.sh core
@@ -93,4 +105,4 @@ fuzz: ## feed mutated input to every reader; renews docs/fuzz-record.* (a quarte
 	$(BIN)/python -m tools.fuzz --seed $(FUZZ_SEED) --inputs $(FUZZ_INPUTS) --record
 
 clean: ## remove what the other targets made
-	rm -rf .venv .venv-kernels .venv-kernels-oldest .venv-live .venv-page build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf .venv .venv-minimum .venv-kernels .venv-kernels-oldest .venv-live .venv-page build .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

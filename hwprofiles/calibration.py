@@ -140,7 +140,14 @@ def write_calibration(record: Calibration, path: Path) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Put the text in the file's place in one step; also after a kill the file is whole."""
+    """Put the text in the file's place in one step; also after a kill the file is whole.
+
+    Raises:
+        InputError: what stands there is a device, a pipe or a folder, which is not replaced.
+    """
+    if path.exists() and not path.is_file():
+        raise InputError(f"{path} is not a regular file, and is not replaced; give another name")
+    path = path.resolve()  # of a link, what it leads to
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.", suffix=".part")
     try:

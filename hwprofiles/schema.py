@@ -120,7 +120,7 @@ class GpuProfile(_Record):
     """Architecture name."""
     chip: str | None = None
     """Die name."""
-    compute_capability: str | None = None
+    compute_capability: Annotated[str, Field(pattern=r"^[1-9]\d?\.\d$")] | None = None
     """CUDA compute capability, `major.minor`; None outside NVIDIA."""
     release_date: str | None = None
     """First sale, yyyy-mm-dd."""

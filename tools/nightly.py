@@ -70,6 +70,11 @@ STEPS = (
         "a study loses no finished trial when it is killed, at 20 moments",
         "nightly-study-kills",
     ),
+    Step(
+        "minimum-versions",
+        "the tests pass with the oldest Python and the oldest dependencies that are accepted",
+        "nightly-minimum-versions",
+    ),
 )
 
 

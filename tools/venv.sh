@@ -1,8 +1,9 @@
 #!/bin/sh
-# usage: tools/venv.sh core|dev|kernels|kernels-oldest|page|live [PACKAGE==VERSION...]
+# usage: tools/venv.sh core|dev|kernels|kernels-oldest|page|live|minimum [PACKAGE==VERSION...]
 # Makes .venv and installs the project into it (dev: with the tools of its tests and checks), or
 # .venv-kernels or .venv-kernels-oldest (dev and kernels together, and the packages named), or
-# .venv-page (dev, report and docs), or .venv-live (dev and live).
+# .venv-page (dev, report and docs), .venv-live (dev and live), or .venv-minimum (every extra but
+# the kernels').
 # Nothing happens when the project's metadata, the interpreter and the extra are those of last time.
 set -eu
 cd "$(dirname "$0")/.."
@@ -10,7 +11,7 @@ python=${PYTHON:-python3}
 extra=$1
 shift
 folder=.venv
-case "$extra" in kernels* | page | live) folder=.venv-$extra ;; esac
+case "$extra" in kernels* | page | live | minimum) folder=.venv-$extra ;; esac
 
 stop() {
     echo "error: $*" >&2
@@ -45,6 +46,7 @@ core) requirement=. ;;
 kernels*) requirement=".[kernels,dev]" ;;
 page) requirement=".[report,docs,dev]" ;;
 live) requirement=".[live,dev]" ;;
+minimum) requirement=".[dev,hub,search,live,fit,report]" ;;
 *) requirement=".[$extra]" ;;
 esac
 "$folder/bin/python" -m pip install --quiet --disable-pip-version-check --editable "$requirement" "$@"

@@ -1,5 +1,6 @@
 """What `planner calibrate --host` prints."""
 
+import textwrap
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -9,14 +10,19 @@ from autotune.calibrate.samples import Series
 
 def host_page(found: HostMeasured, target: Path) -> str:
     """The rates by arrangement, what to know of them, and how they are used."""
-    return "\n".join(_lines(found, target))
+    return "\n".join(part for line in _lines(found, target) for part in _wrapped(line))
+
+
+def _wrapped(line: str) -> list[str]:
+    return textwrap.wrap(line, 79, subsequent_indent="    ", break_on_hyphens=False) or [""]
 
 
 def _lines(found: HostMeasured, target: Path) -> Iterator[str]:
     host, best = found.topology, found.best_read
+    count = best.settings["processes"]
     yield (
-        f"{host.cpu_name}: reads {rate(best) / GB:.1f} GB/s with {best.settings['processes']} "
-        f"processes on {host.cores} cores."
+        f"{host.cpu_name}: reads {rate(best) / GB:.1f} GB/s with {count} "
+        f"process{'es' if count != 1 else ''} on {host.cores} cores."
     )
     yield ""
     yield f"  {'where':<20}{'processes':>10}{'read':>9}{'copy':>9}{'add':>9}  GB/s, best pass"

@@ -71,6 +71,8 @@ def read_prompts(path: Path, *, workload: str | None = None) -> PromptSet:
 def _objects(path: Path) -> Iterator[tuple[int, bytes | Mapping[str, Any]]]:
     """Numbered lines, or the entries of a single JSON list, which is how ShareGPT is published."""
     try:
+        if path.exists() and not path.is_file():  # a device would be read for ever
+            raise InputError(f"{path} is not a regular file; give {_FORMS}")
         with path.open("rb") as stream:
             if path.stat().st_size > MAX_BYTES:
                 raise InputError(f"{path} is over {MAX_BYTES >> 20} MiB; cut it to some thousand")
@@ -82,8 +84,10 @@ def _objects(path: Path) -> Iterator[tuple[int, bytes | Mapping[str, Any]]]:
             for number, line in enumerate(stream, start=1):
                 if line.strip():
                     yield number, line
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    except (OSError, ValueError) as error:  # ValueError: no file system takes such a name
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"cannot read {path} ({error}); give {_FORMS}") from error
 
 
 def _listed(data: bytes, path: Path) -> Sequence[Mapping[str, Any]]:

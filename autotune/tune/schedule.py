@@ -44,11 +44,6 @@ class Effort:
         if not 0 <= self.warmup <= 100:
             raise InputError(f"--warmup must be within 0..100, got {self.warmup}")
 
-    @property
-    def requests_of_cell(self) -> int:
-        """Requests of one arm in one block, warm-up included."""
-        return self.prompts + self.warmup
-
 
 @dataclass(frozen=True, slots=True)
 class Block:

@@ -15,6 +15,8 @@ from typing import Any
 
 from autotune.tune.records import OFF
 from autotune.tune.result import ArmResult, TuneResult
+from hwprofiles.yamlfile import validate
+from planner.arch.json_file import read_json_object
 from planner.errors import InputError
 from planner.evidence.load import contradiction, row_of
 
@@ -31,16 +33,9 @@ def read_result(path: Path) -> TuneResult:
     """
     file = path / "tune.json" if path.is_dir() else path
     try:
-        if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{file} is over {MAX_BYTES >> 20} MiB; it is no tune.json")
-        return TuneResult.model_validate_json(file.read_bytes())
-    except OSError as error:
-        raise InputError(
-            f"{file}: {error.strerror or error}; give the folder that `planner tune` wrote"
-        ) from error
-    except ValueError as bad:
-        line = str(bad).splitlines()[0]
-        raise InputError(f"{file} is no tune.json of this version: {line}; tune anew") from bad
+        return validate(TuneResult, read_json_object(file, MAX_BYTES), file)
+    except InputError as error:
+        raise InputError(f"{error}; give the folder that `planner tune` wrote") from error
 
 
 def evidence_row(

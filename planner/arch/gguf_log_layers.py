@@ -55,7 +55,7 @@ def read_gguf_log(path: Path) -> ModelArch:
 def _held_to_print(arch: ModelArch, info: PrintInfo) -> ModelArch:
     """Embedding and head shared where that is what the printed parameters say."""
     printed = info.params
-    if printed is None:
+    if not printed:
         return arch
     table = arch.vocab_size * arch.hidden_size
     tied = replace(

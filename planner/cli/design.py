@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, get_args
 import typer
 
 from planner.cli.options import counts
+from planner.cli.progress import working
 from planner.design.answer import design
 from planner.design.question import DEFAULT_OBJECTIVES, DesignQuestion, TargetAsked
 from planner.design.records import DesignResult, Objective
@@ -198,7 +199,8 @@ def command(
         choose=choose,
         seed=seed,
     )
-    result = design(question) if study is None else _sampled(question, study, trials)
+    with working("comparing architectures"):
+        result = design(question) if study is None else _sampled(question, study, trials)
     if out is not None:
         from planner.report.design_files import write_design  # noqa: PLC0415  # for files alone
 

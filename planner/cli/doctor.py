@@ -23,8 +23,8 @@ from planner.report.plain import plain
 ENABLES = {
     "hub": "--model with a hub id that the catalog does not know",
     "search": "searches by optuna",
-    "kernels": "planner build and --build: the verification kernel",
-    "live": "planner tune, watch and calibrate: measuring a running engine",
+    "kernels": "planner build, --build, and planner calibrate of a GPU",
+    "live": "planner tune and calibrate --launch: measuring a running engine",
     "fit": "python -m autotune.fit: fitting the model's constants anew",
     "report": "--html: the answer as a page for the browser",
 }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 import typer
@@ -17,6 +18,8 @@ EXIT_CODES = (
     "Exit codes: 0 answered, 1 a bug, 2 wrong input or a missing fact, 3 nothing feasible, "
     "4 something outside failed, 130 interrupted."
 )
+HELP_WIDTH = 64
+"""Characters of a command's line in the list."""
 PLUGIN_GROUP = "planner.commands"
 """Entry-point group through which other packages add verbs."""
 
@@ -97,11 +100,26 @@ def attach_listing(parent: typer.Typer, entries: Iterable[EntryPoint]) -> None:
     for name, verb in VERBS.items():
         parent.command(name, help=verb.help)(_listed_only)
     for entry in entries:
-        parent.command(entry.name, help=f"Added by {_origin(entry)}.")(_listed_only)
+        parent.command(entry.name, help=_line_of(entry))(_listed_only)
 
 
-def _origin(entry: EntryPoint) -> str:
-    return entry.dist.name if entry.dist else entry.value
+def _line_of(entry: EntryPoint) -> str:
+    """What the docstring of the command's module says after the colon; nothing is imported."""
+    from importlib.util import find_spec  # noqa: PLC0415  # for --help alone
+
+    try:
+        spec = find_spec(entry.module)
+    except ImportError:
+        spec = None
+    source = Path(spec.origin) if spec and spec.origin else None
+    if source is None or source.suffix != ".py" or not source.is_file():
+        return f"Added by {entry.dist.name if entry.dist else entry.value}."
+    first = source.read_text("utf-8", "replace").partition('"""')[2].partition("\n")[0]
+    said = first.rstrip('"').partition("`: ")[2].rstrip(".")
+    if len(said) > HELP_WIDTH:
+        clauses = (said[:HELP_WIDTH].rpartition(mark)[0] for mark in (",", ";", " that ", " "))
+        said = next(clause for clause in (*clauses, said[:HELP_WIDTH]) if clause)
+    return f"{said[:1].upper()}{said[1:]}." if said else f"Added by {entry.module}."
 
 
 def _listed_only() -> None:

@@ -99,9 +99,3 @@ def _shipped(path: Path) -> Constant:
 def value(*path: str) -> float:
     """The bare number of `constant`."""
     return constant(*path).value
-
-
-def peak_dtype(format_class: str) -> str:
-    """Arithmetic whose dense peak bounds products of this format class."""
-    dtype: str = _tree()["formats"][format_class]["peak"]
-    return dtype

@@ -150,11 +150,6 @@ def expert_bits(fmt: WeightFormat) -> float:
     return fmt.expert_bits if fmt.expert_bits is not None else fmt.bits_per_weight
 
 
-def _row_flops(device: Device) -> float:
-    """Rate of llama.cpp's per-row quantised product, FLOP/s."""
-    return value("gguf", "row_flop_per_sm_clk") * device.sm_count * device.clock_hz
-
-
 def no_int8_tensor_cores(device: Device) -> bool:
     """Whether llama.cpp's tiled quantised product falls back to CUDA cores (below 7.5)."""
     return float(device.compute_capability or "0.0") < 7.5

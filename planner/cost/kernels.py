@@ -99,11 +99,6 @@ class Library:
     """Name as performance tables record it."""
 
 
-def _part_of(kernel: str, row: Row) -> bool:
-    """Whether a long recorded name contains one of the row's names."""
-    return any(len(name) > 12 and name in kernel for name in row["kernels"])
-
-
 def _choose(table: str, want: Library) -> Row:
     rows = [r for r in kernel_rows(table) if r["dtype"] == want.dtype]
     if not rows:

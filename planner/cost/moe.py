@@ -107,9 +107,11 @@ def _capped(loads: Floats, tokens: int) -> Floats:
     surplus = round(float(np.maximum(loads - tokens, 0.0).sum()))
     loads = np.minimum(loads, float(tokens))
     while surplus > 0 and (room := np.flatnonzero(loads < tokens)).size:
+        # Whole rounds over all that have room at once; a last part round to the emptiest.
+        rounds = max(1, int(min(surplus // room.size, (tokens - loads[room]).min())))
         filled = room[::-1][:surplus]
-        loads[filled] += 1
-        surplus -= len(filled)
+        loads[filled] += rounds
+        surplus -= rounds * len(filled)
     return np.sort(loads)[::-1]
 
 

@@ -166,7 +166,7 @@ def _shipped(result: DesignResult) -> list[str]:
             continue
         drafter = "plain" if one.draft_len == 0 else f"{one.family} D={one.draft_len}"
         found.append(
-            f"{result.baseline.name} as it ships, {_place(load)}: {drafter}, "
+            f"{result.baseline.name} as it ships, {place(load)}: {drafter}, "
             f"{rate(one.spec_tok_s)} tok/s over the deployment ({ratio(one.speedup)}x)"
         )
     return found

@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+from hwprofiles.calibration import replace_file
 from planner.design.records import DesignResult
 from planner.errors import InputError, OutsideFailure
 
@@ -22,9 +23,13 @@ def write_design(folder: Path, result: DesignResult, *, force: bool) -> None:
     present = [name for name in texts if (folder / name).exists()]
     if present and not force:
         raise InputError(f"{folder} already holds {', '.join(present)}; add --force or another DIR")
+    if present == [CONFIG_FILE]:
+        raise InputError(
+            f"--force replaces an earlier design only, and {folder} holds {CONFIG_FILE} without "
+            f"{RESULT_FILE}: a model of yours, perhaps; give another DIR"
+        )
     try:
-        folder.mkdir(parents=True, exist_ok=True)
         for name, text in texts.items():
-            (folder / name).write_text(text, encoding="utf-8")
-    except OSError as error:
+            replace_file(folder / name, text)
+    except (OSError, UnicodeError) as error:
         raise OutsideFailure(f"could not write to {folder}: {error}; give another --out") from error

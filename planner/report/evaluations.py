@@ -30,7 +30,8 @@ COLUMNS = (
 
 
 def write_evaluations(path: Path, results: list[tuple[GridResult, Grid]]) -> None:
-    """One row for each point of each grid; the file appears whole or not at all.
+    """One row for each point of each grid; a file appears whole or not at all, and a device or
+    pipe that stands there (`/dev/stdout`) is written to, never replaced.
 
     `usable` is 0 where the tile ladder or the drafter's trained length forbids D, where it does not
     fit, and for plain decoding.
@@ -38,17 +39,29 @@ def write_evaluations(path: Path, results: list[tuple[GridResult, Grid]]) -> Non
     Raises:
         OutsideFailure: the file cannot be written.
     """
-    unfinished = path.with_name(f".{path.name}.{os.getpid()}")
     try:
-        with unfinished.open("w", encoding="utf-8", newline="") as out:
-            writer = csv.writer(out, lineterminator="\n")
-            writer.writerow(COLUMNS)
-            for result, grid in results:
-                writer.writerows(_rows(result, grid))
-        unfinished.replace(path)
-    except OSError as failure:
-        unfinished.unlink(missing_ok=True)
-        raise OutsideFailure(f"cannot write {path}: {failure.strerror}") from failure
+        if path.exists() and not path.is_file():
+            _write(path, results)
+            return
+        target = path.resolve()  # of a link, what it leads to
+        unfinished = target.with_name(f".{target.name[:100]}.{os.getpid()}")
+        try:
+            _write(unfinished, results)
+            unfinished.replace(target)
+        finally:
+            unfinished.unlink(missing_ok=True)
+    except (OSError, ValueError) as failure:  # ValueError: no file system takes such a name
+        raise OutsideFailure(
+            f"cannot write --all-evaluations {str(path)!r} ({failure}); give another file"
+        ) from failure
+
+
+def _write(path: Path, results: list[tuple[GridResult, Grid]]) -> None:
+    with path.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.writer(out, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        for result, grid in results:
+            writer.writerows(_rows(result, grid))
 
 
 def _rows(result: GridResult, grid: Grid) -> list[tuple[object, ...]]:

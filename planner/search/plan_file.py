@@ -10,7 +10,7 @@ from planner.search.records import Plan
 PLAN_FILE = "plan.json"
 MAX_PLAN_BYTES = 32 << 20
 SCHEMA_VERSION = 1
-_ANEW = "plan anew with `planner recommend ... --out DIR`"
+_ANEW = "plan anew with `planner recommend --out DIR`"
 
 
 def read_plan(path: Path) -> Plan:
@@ -20,7 +20,10 @@ def read_plan(path: Path) -> Plan:
         InputError: unreadable, no plan, of another schema version, or damaged.
     """
     file = path / PLAN_FILE if path.is_dir() else path
-    record = read_json_object(file, MAX_PLAN_BYTES)
+    try:
+        record = read_json_object(file, MAX_PLAN_BYTES)
+    except InputError as error:
+        raise InputError(f"{error}; {_ANEW}") from error
     version = record.get("schema_version")
     if version is None or "planner_version" not in record:
         raise InputError(f"{file} is no {PLAN_FILE} of this program; {_ANEW}")

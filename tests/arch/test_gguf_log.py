@@ -41,6 +41,11 @@ def test_a_whole_log_is_a_model(tmp_path: Path, prefix: str) -> None:
     assert arch.checkpoint_bytes == int(4.68 * 2**30)
 
 
+def test_no_parameters_printed_hold_nothing(tmp_path: Path) -> None:
+    arch = load_model(str(log(tmp_path, QWEN3_8B | {"model params": "0 B"})))
+    assert arch.params_total / 1e9 == pytest.approx(8.19, abs=0.01)
+
+
 def test_shared_embedding_follows_from_the_printed_parameters(tmp_path: Path) -> None:
     """Qwen3-0.6B: 0.60 B with one table of 151936 x 1024, 0.75 B with two."""
     small = QWEN3_8B | {

@@ -101,7 +101,7 @@ def test_a_table_that_cannot_be_written_fails_outside(tmp_path: Path) -> None:
     ("arguments", "failure", "named"),
     [
         (("--model", "Qwen/Qwen3-8B", "--gpu", "nosuchcard9"), InputError, "nosuchcard9"),
-        (("--model", "no/such-model-x", "--gpu", "4090"), InputError, "such-model-x"),
+        (("--model", "no such-model-x", "--gpu", "4090"), InputError, "such-model-x"),
         (("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--engine", "vlm"), InputError, "vlm"),
         (("--model", "Llama-3.1-405B", "--gpu", "4090"), NoFeasiblePlan, "GiB"),
         (

@@ -208,6 +208,18 @@ def test_a_plug_in_command_runs_and_is_listed(
     said = capsys.readouterr().out
     assert said.startswith("hello you\n")
     assert "\n  greet " in said
+    assert "Added by plug_in_commands." in said
+
+
+def test_our_own_plug_ins_are_listed_with_what_they_do(
+    plug_ins: Callable[..., None], capsys: pytest.CaptureFixture[str]
+) -> None:
+    plug_ins(build="autotune.commands.build:command", gone="no_such_package.x:command")
+    assert cli.run(["--help"]) == 0
+    said = capsys.readouterr().out
+    assert "build      The verification kernel of a plan." in said
+    assert "gone       Added by no_such_package.x:command." in said
+    assert "autotune.build" not in sys.modules or "torch" not in sys.modules
 
 
 def test_a_plug_in_cannot_replace_a_verb(plug_ins: Callable[..., None]) -> None:

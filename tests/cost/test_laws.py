@@ -1,5 +1,6 @@
 import dataclasses
 import math
+import time
 
 import numpy as np
 import pytest
@@ -71,6 +72,15 @@ def test_balanced_loads_place_every_token_on_one_rank(tokens: int, shape: tuple[
     loads = balanced_loads(tokens, *shape, 1)
     assert loads.sum() == pytest.approx(tokens * shape[1])
     assert loads.max() <= tokens
+
+
+def test_loads_of_very_many_tokens_are_dealt_in_whole_rounds() -> None:
+    """One token at a time took 16 s for 1e8."""
+    started = time.process_time()
+    loads = power_law_loads(10**9, 128, 8, 1.2)
+    assert loads.sum() == 8 * 10**9
+    assert loads.max() <= 10**9
+    assert time.process_time() - started < 5
 
 
 def test_the_fullest_rank_holds_more_than_its_share() -> None:

@@ -144,6 +144,7 @@ SMALL = ("recommend", "--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--batch", "1
 LIMITED = "import resource\nresource.setrlimit(resource.RLIMIT_FSIZE, (2048, 2048))"
 INTERRUPTED = """
 import os, signal
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a job in the background ignores it
 import planner.emit.write as write
 real = write._write_file
 def write_file(path, file):

@@ -111,6 +111,12 @@ def test_a_run_is_counted_and_recorded(tmp_path: Path) -> None:
     broken.add(7, "finding", "ValueError in x")
     write_record(tmp_path, [tally, broken], SEED)
     record = json.loads((tmp_path / "fuzz-record.json").read_text())
-    assert (record["inputs"], record["findings"], record["seed"]) == (31, 1, SEED)
+    assert (record["inputs"], record["findings"]) == (31, 1)
     assert record["readers"][1]["findings"] == {"ValueError in x": [7]}
     assert "31 inputs, 1 findings" in (tmp_path / "fuzz-record.md").read_text()
+    mended = Tally("other")
+    mended.add(7, "refused")
+    write_record(tmp_path, [mended], SEED + 1)
+    record = json.loads((tmp_path / "fuzz-record.json").read_text())
+    assert (record["inputs"], record["findings"]) == (31, 0)
+    assert [row["seed"] for row in record["readers"]] == [SEED, SEED + 1]

@@ -46,6 +46,7 @@ def test_release_date_may_stand_without_quotes(tmp_path: Path) -> None:
         (SHIPPED.replace("kind: datasheet", "kind: guess", 1), "sm_count.kind"),
         (SHIPPED.replace("value: 82,", "value: .inf,"), r"sm_count\.value"),
         (SHIPPED.replace("value: 82,", "value: -82,"), r"sm_count\.value"),
+        (SHIPPED.replace("'8.6'", "'ab'"), "compute_capability: String should match"),
         ("", "mapping"),
         ("- 1\n- 2\n", "mapping"),
         ("1: 2\n", "mapping"),

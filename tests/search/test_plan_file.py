@@ -1,6 +1,7 @@
 """plan.json read back: whole, or refused with what is wrong and what to do."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -8,6 +9,8 @@ import pytest
 
 from planner.errors import InputError
 from planner.search.plan_file import read_plan
+from planner.search.question import Question
+from planner.search.recommend import recommend
 from planner.search.records import Plan
 
 
@@ -60,3 +63,23 @@ def test_a_huge_file_is_not_read(tmp_path: Path) -> None:
         stream.truncate(100 * 10**9)
     with pytest.raises(InputError, match="larger than 32 MiB"):
         read_plan(tmp_path / "plan.json")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        Question("Qwen/Qwen3-8B", "4090", batch=(1, 8), context=(4096, 32768)),
+        Question("Qwen/Qwen3-30B-A3B", "2x3090", engine="llama.cpp", quant="Q4_K_M"),
+        Question("deepseek-ai/DeepSeek-V3", "8xh200", batch=(1, 64), drafter="mtp"),
+        Question("Qwen/Qwen3-8B", "h100", qps=2.0, prompt_len=512, output_len=128),
+        Question("Qwen/Qwen3-8B", "4090", drafter="none", temperature=1.0, workload="code"),
+    ],
+    ids=lambda asked: f"{asked.model}-{asked.gpu}".replace("/", "-"),
+)
+def test_plan_to_json_to_plan_is_the_identity(tmp_path: Path, asked: Question) -> None:
+    plan = recommend(replace(asked, calibration="none"))
+    text = plan.model_dump_json()
+    (tmp_path / "plan.json").write_text(text)
+    again = read_plan(tmp_path)
+    assert again == plan
+    assert again.model_dump_json() == text

@@ -53,7 +53,7 @@ def _line(reader: Reader, rng: Random) -> bytes:
     if rng.random() < 0.25:
         return mutated_bytes(_samples(reader)[number], b"{}", rng)
     tree = mutated_tree(_tree(reader, number), {"acceptance": {"positions": [0.5]}}, rng)
-    return json_bytes(tree, rng)
+    return json_bytes(tree, rng, one_line=True)
 
 
 def _plain(reader: Reader, number: int, rng: Random) -> bytes:

@@ -70,11 +70,8 @@ class Watch:
             self.on = False
 
 
-def limit_process() -> None:
-    """Bound memory, and make warnings and slow inputs errors, for the rest of this process."""
-    taken = _status_bytes("VmSize")
-    resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES, resource.RLIM_INFINITY))
-    sys.set_int_max_str_digits(4300)
+def strict_process() -> None:
+    """Make warnings and slow inputs errors, for the rest of this process."""
     warnings.simplefilter("error")
     warnings.simplefilter("ignore", ResourceWarning)
     signal.signal(signal.SIGPROF, _too_slow)
@@ -93,8 +90,10 @@ def _status_bytes(field: str) -> int:
 
 
 @contextmanager
-def timed() -> Iterator[None]:
-    """Raise TooSlow where the block takes more than it may."""
+def limited() -> Iterator[None]:
+    """Raise TooSlow or MemoryError where the block takes more than it may."""
+    bound = _status_bytes("VmSize") + MEMORY_BYTES
+    resource.setrlimit(resource.RLIMIT_AS, (bound, resource.RLIM_INFINITY))
     signal.setitimer(signal.ITIMER_PROF, CPU_SECONDS)
     signal.setitimer(signal.ITIMER_REAL, WALL_SECONDS)
     try:
@@ -102,6 +101,7 @@ def timed() -> Iterator[None]:
     finally:
         signal.setitimer(signal.ITIMER_PROF, 0)
         signal.setitimer(signal.ITIMER_REAL, 0)
+        resource.setrlimit(resource.RLIMIT_AS, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
 
 
 def _too_slow(number: int, _: FrameType | None) -> None:

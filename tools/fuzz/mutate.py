@@ -203,9 +203,13 @@ def nested(depth: int, rng: Random) -> Any:
     return made
 
 
-def json_bytes(tree: Any, rng: Random) -> bytes:
+def json_bytes(tree: Any, rng: Random, *, one_line: bool = False) -> bytes:
     """The document as JSON, now and then with a repeated key or another encoding."""
-    text = json.dumps(tree, indent=rng.choice((None, None, 1)), ensure_ascii=rng.random() < 0.7)
+    text = json.dumps(
+        tree,
+        indent=rng.choice((None, None, None if one_line else 1)),
+        ensure_ascii=rng.random() < 0.7,
+    )
     if rng.random() < 0.1 and isinstance(tree, dict) and tree:
         name = json.dumps(str(rng.choice(list(tree))))
         text = f"{text[:-1].rstrip()}, {name}: {json.dumps(odd_value(rng, tree))}}}"

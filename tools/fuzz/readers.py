@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from planner.design.quality import read_table
+from planner.design.targets_file import read_targets
 from planner.report.prices import read_prices
 from planner.search.plan_file import read_plan
-from tools.fuzz import samples, uses
+from tools.fuzz import live, samples, uses
 from tools.fuzz.samples import ROOT
 
 NODES = ("empty", "folder", "pipe", "zero", "loop", "dangling", "other", "sparse", "full")
@@ -45,7 +47,7 @@ _STATIC = ("config.json", "configs/Qwen--Qwen3-32B-FP8-Static-PerTensor.config.j
 READERS: tuple[Reader, ...] = (
     Reader("config.json", "config.json", "json", samples.catalog_configs, uses.model, share=25),
     Reader(
-        "config.json to plan", "config.json", "json", samples.catalog_configs, uses.plan_of, share=3
+        "config.json to plan", "config.json", "json", samples.catalog_configs, uses.plan_of, share=1
     ),
     Reader(
         "hf_quant_config.json",
@@ -128,6 +130,20 @@ READERS: tuple[Reader, ...] = (
     Reader(
         "kernel manifest", "manifest.json", "json", samples.manifest_samples, uses.manifest, share=4
     ),
+    Reader("calibration", "c.yaml", "yaml", live.calibration_samples, live.calibration, share=8),
+    Reader("prompt file", "prompts.jsonl", "lines", live.prompt_samples, live.prompts, share=6),
+    Reader(
+        "engine answers",
+        "answer.txt",
+        "text",
+        live.answer_samples,
+        live.engine_answer,
+        share=6,
+        but_not=ALL,
+    ),
+    Reader("design targets", "t.yaml", "yaml", samples.targets_samples, read_targets, share=4),
+    Reader("quality table", "q.yaml", "yaml", samples.quality_samples, read_table, share=4),
+    Reader("start-up log", "model.log", "text", samples.log_samples, uses.model, share=6),
     Reader("names", "names.txt", "text", samples.name_samples, uses.names, share=3, but_not=ALL),
 )
 

@@ -26,17 +26,19 @@ The inputs follow from the seed: `python -m tools.fuzz.show READER SEED NUMBER` 
 
 
 def write_record(folder: Path, tallies: Sequence[Tally], seed: int) -> None:
-    """Renew both files."""
+    """Renew both files; readers that were not run keep their rows."""
+    path = folder / "fuzz-record.json"
+    earlier = json.loads(path.read_text("utf-8"))["readers"] if path.exists() else []
+    run = {"seed": seed, "commit": _commit(), "date": f"{datetime.now(timezone.utc):%Y-%m-%d}"}
+    rows = {row["reader"]: row for row in earlier}
+    rows |= {tally.reader: _row(tally) | run for tally in tallies}
     found = {
-        "date": datetime.now(timezone.utc).strftime("%Y-%m-%d"),
-        "commit": _commit(),
+        "inputs": sum(row["inputs"] for row in rows.values()),
+        "findings": sum(row["finding"] for row in rows.values()),
         "python": platform.python_version(),
-        "seed": seed,
-        "inputs": sum(tally.inputs for tally in tallies),
-        "findings": sum(len(numbers) for t in tallies for numbers in t.findings.values()),
-        "readers": [_row(tally) for tally in tallies],
+        "readers": list(rows.values()),
     }
-    (folder / "fuzz-record.json").write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+    path.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
     (folder / "fuzz-record.md").write_text(_page(found), encoding="utf-8")
 
 
@@ -60,18 +62,17 @@ def _row(tally: Tally) -> dict[str, object]:
 
 
 def _page(found: dict[str, Any]) -> str:
+    rows: list[dict[str, Any]] = found["readers"]
     lines = [
         _INTRO,
-        f"Run of {found['date']}, commit `{found['commit']}`, Python {found['python']}, seed "
-        f"{found['seed']}: {found['inputs']:,} inputs, {found['findings']} findings.",
+        f"{found['inputs']:,} inputs, {found['findings']} findings; Python {found['python']}.",
         "",
-        "| reader | inputs | read | refused | findings | slowest, s | peak memory, MiB |",
-        "|---|---:|---:|---:|---:|---:|---:|",
+        "| reader | inputs | read | refused | findings | slowest, s | peak MiB | seed and commit |",
+        "|---|---:|---:|---:|---:|---:|---:|---|",
     ]
-    rows: list[dict[str, Any]] = found["readers"]
     lines += [
         f"| {r['reader']} | {r['inputs']:,} | {r['read']:,} | {r['refused']:,} | {r['finding']:,} "
-        f"| {r['slowest_s']:.2f} | {r['peak_mib']} |"
+        f"| {r['slowest_s']:.2f} | {r['peak_mib']} | {r['seed']}, `{r['commit']}`, {r['date']} |"
         for r in rows
     ]
     said = [f"- {r['reader']}: {what} (inputs {numbers})" for r in rows

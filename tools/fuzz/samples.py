@@ -185,3 +185,29 @@ def manifest_samples() -> Sequence[bytes]:
         "versions": {"triton": "3.9.0", "spec_kernels": "0", "python": "3", "fp_fusion": "1"},
     }  # fmt: skip
     return [json.dumps(record).encode()]
+
+
+def log_samples() -> Sequence[bytes]:
+    """llama.cpp's start-up logs: a part of a published one, and a whole one."""
+    words = (
+        "arch = qwen3", "n_ctx_train = 40960", "n_embd = 4096", "n_layer = 36", "n_head = 32",
+        "n_head_kv = 8", "n_swa = 0", "n_embd_head_k = 128", "n_embd_head_v = 128",
+        "n_embd_k_gqa = 1024", "n_embd_v_gqa = 1024", "n_ff = 12288", "n_expert = 0",
+        "n_expert_used = 0", "model params = 8.19 B", "general.name = Some 8B",
+        "n_vocab = 151936", "file type = Q4_K - Medium", "file size = 4.68 GiB (4.91 BPW)",
+    )  # fmt: skip
+    whole = "".join(f"print_info: {line}\n" for line in words).encode()
+    return [*folder("gguf/*.log")(), whole, whole, whole]
+
+
+def targets_samples() -> Sequence[bytes]:
+    """Deployments as `planner design --targets` takes them."""
+    return [
+        b"targets:\n- {gpu: 8xH200, batch: [1, 32], context: [32768], weight: 2, max_tpot_ms: 20}\n"
+        b"- {gpu: RTX 4090, batch: [1], context: [4096], engine: vllm, tp: 1, quant: fp8}\n"
+    ]
+
+
+def quality_samples() -> Sequence[bytes]:
+    """The shipped table of quality risks."""
+    return [(ROOT / "planner/design/data/quality.yaml").read_bytes()]

@@ -10,7 +10,7 @@ from pathlib import Path
 from time import process_time
 
 from tools.fuzz import cases
-from tools.fuzz.guard import TooSlow, Watch, limit_process, peak_bytes, timed
+from tools.fuzz.guard import TooSlow, Watch, limited, peak_bytes, strict_process
 from tools.fuzz.readers import NODES, READERS, Reader
 from tools.fuzz.samples import DATA
 from tools.fuzz.uses import EXPECTED, LONGEST
@@ -21,7 +21,7 @@ def feed(reader: Reader, path: Path, watch: Watch) -> tuple[str, str]:
     outcome, finding = "read", ""
     with watch.watching():
         try:
-            with timed():
+            with limited():
                 reader.read(path)
         except EXPECTED as refused:
             outcome = "refused"
@@ -58,7 +58,7 @@ def run(reader: Reader, seed: int, first: int, last: int) -> None:
         watch = Watch(str(Path(made).resolve()))
         path.write_bytes(cases.content(reader, seed, first))
         feed(reader, path, watch)  # imports on demand belong to the start
-        limit_process()
+        strict_process()
         for number in range(first, last):
             kind = _kind(reader, number)
             data = cases.content(reader, seed, number)
