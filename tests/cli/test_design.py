@@ -17,7 +17,7 @@ SMALL = [
 
 def test_the_table_names_baseline_limits_and_classes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(SMALL) == 0
-    shown = capsys.readouterr().out
+    shown = " ".join(capsys.readouterr().out.split())
     for part in ("Qwen/Qwen3-8B", "by the tile", "by the ridge", "One step of G", "not covered"):
         assert part in shown, part
     assert max(len(line) for line in shown.splitlines()) <= 80
