@@ -17,10 +17,11 @@ SMALL = [
 
 def test_the_table_names_baseline_limits_and_classes(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(SMALL) == 0
-    shown = " ".join(capsys.readouterr().out.split())
+    page = capsys.readouterr().out
+    shown = " ".join(page.split())
     for part in ("Qwen/Qwen3-8B", "by the tile", "by the ridge", "One step of G", "not covered"):
         assert part in shown, part
-    assert max(len(line) for line in shown.splitlines()) <= 80
+    assert max(len(line) for line in page.splitlines()) <= 80
 
 
 def test_json_is_the_record_and_repeats_itself(capsys: pytest.CaptureFixture[str]) -> None:
