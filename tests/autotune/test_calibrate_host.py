@@ -277,7 +277,7 @@ def test_the_command_measures_writes_and_prints(
 ) -> None:
     monkeypatch.setattr(keep_module, "user_folder", lambda: tmp_path / "user")
     out = CliRunner().invoke(_app(), ["--host", "--json"], catch_exceptions=False)
-    printed = json.loads(out.output)
+    printed = json.loads(out.stdout)
     (path,) = (tmp_path / "user").glob("*.yaml")
     kept = read_calibration(path).record
     assert (
@@ -288,8 +288,8 @@ def test_the_command_measures_writes_and_prints(
     page = CliRunner().invoke(
         _app(), ["--host", "--out", str(tmp_path / "h.yaml")], catch_exceptions=False
     )
-    assert "Test CPU: reads" in page.output
-    assert str(tmp_path / "h.yaml") in page.output.replace("\n", "")
+    assert "Test CPU: reads" in page.stdout
+    assert str(tmp_path / "h.yaml") in page.stdout.replace("\n", "")
 
 
 def test_the_file_must_be_yaml() -> None:
