@@ -289,7 +289,7 @@ def test_the_command_measures_writes_and_prints(
         _app(), ["--host", "--out", str(tmp_path / "h.yaml")], catch_exceptions=False
     )
     assert "Test CPU: reads" in page.stdout
-    assert str(tmp_path / "h.yaml") in page.stdout.replace("\n", "")
+    assert str(tmp_path / "h.yaml") in "".join(page.stdout.split())
 
 
 def test_the_file_must_be_yaml() -> None:
