@@ -14,7 +14,10 @@ def host_page(found: HostMeasured, target: Path) -> str:
 
 
 def _wrapped(line: str) -> list[str]:
-    return textwrap.wrap(line, 79, subsequent_indent="    ", break_on_hyphens=False) or [""]
+    """The line within 79 columns; a path longer than that stays whole."""
+    return textwrap.wrap(
+        line, 79, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
+    ) or [""]
 
 
 def _lines(found: HostMeasured, target: Path) -> Iterator[str]:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from planner.cli.options import counts
+from planner.cli.progress import still
 from planner.errors import InputError
 
 if TYPE_CHECKING:
@@ -142,7 +143,8 @@ def _host(out: Path | None, seconds: float, *, as_json: bool) -> str:
     from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
     from autotune.calibrate.topology import topology  # noqa: PLC0415
 
-    found = measure_host(topology(), seconds)
+    with still(f"measuring the memory of this host, {seconds:.0f} s"):
+        found = measure_host(topology(), seconds)
     record = host_calibration(found, now())
     target = target_of(record, out)
     keep(record, found.series, target)
@@ -199,7 +201,8 @@ def _calibrated(
     from autotune.calibrate.probe_list import probes_for  # noqa: PLC0415
 
     card, device = here
-    measured = measure_card(card, probes_for(card.facts), seconds)
+    with still(f"measuring the card, {seconds:.0f} s"):
+        measured = measure_card(card, probes_for(card.facts), seconds)
     result = card_result(measured, device)
     record = card_calibration(measured, result, device, now())
     target = target_of(record, out)

@@ -20,6 +20,7 @@ from autotune.tune.schedule import Effort
 from autotune.tune.stage import Starter, terminated_like_interrupted
 from autotune.tune.text import result_text
 from autotune.tune.trial import StudyWanted
+from planner.cli.progress import is_shown
 from planner.errors import InputError
 from planner.report.html.write import ready_to_write, write_page
 from planner.search.records import Plan
@@ -204,6 +205,6 @@ def connect(url: str) -> Iterator[EngineAdapter]:
 
 
 def _progress(arm: str, done: int, total: int) -> None:
-    if sys.stderr.isatty():
+    if is_shown():
         sys.stderr.write(f"\r\033[K{done + 1} of at most {total}: {arm}")
         sys.stderr.flush()

@@ -24,7 +24,7 @@ ENABLES = {
     "hub": "--model with a hub id that the catalog does not know",
     "search": "searches by optuna",
     "kernels": "planner build, --build, and planner calibrate of a GPU",
-    "live": "planner tune and calibrate --launch: measuring a running engine",
+    "live": "planner tune, watch, calibrate --launch: a running engine",
     "fit": "python -m autotune.fit: fitting the model's constants anew",
     "report": "--html: the answer as a page for the browser",
 }

@@ -59,6 +59,21 @@ def _started() -> Progress:
 
 
 @contextmanager
+def still(sentence: str) -> Iterator[None]:
+    """One line that does not move, for measurements that a moving bar would disturb."""
+    shown = is_shown()
+    if shown:
+        sys.stderr.write(sentence)
+        sys.stderr.flush()
+    try:
+        yield
+    finally:
+        if shown:
+            sys.stderr.write("\r\033[K")
+            sys.stderr.flush()
+
+
+@contextmanager
 def working(title: str) -> Iterator[None]:
     """A bar for work of unknown length, gone when it is done."""
     with ProgressBar() as bar:

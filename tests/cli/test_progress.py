@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from planner.cli import main as cli
-from planner.cli.progress import QUIET, ProgressBar, is_shown, working
+from planner.cli.progress import QUIET, ProgressBar, is_shown, still, working
 
 
 class Terminal(io.StringIO):
@@ -31,8 +31,15 @@ def test_a_bar_is_drawn_on_standard_error(monkeypatch: pytest.MonkeyPatch) -> No
     assert "compiling" in terminal.getvalue()
 
 
+def test_a_still_line_is_taken_away(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = as_terminal(monkeypatch)
+    with still("measuring, 30 s"):
+        assert terminal.getvalue() == "measuring, 30 s"
+    assert terminal.getvalue().endswith("\r\033[K")
+
+
 def test_nothing_is_drawn_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    with working("long work"):
+    with working("long work"), still("measuring"):
         pass
     assert capsys.readouterr() == ("", "")
 
