@@ -30,13 +30,14 @@ class Answer(NamedTuple):
 def comparison(answers: Sequence[Answer], prices: Prices | None = None) -> list[RenderableType]:
     """The table, and below it why any question has no answer."""
     models, gpus = {one.model for one in answers}, {one.gpu for one in answers}
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    if len(models) > 1:
-        table.add_column("model", overflow="fold")
-    if len(gpus) > 1:
-        table.add_column("gpu", overflow="fold")
+    both = len(models) > 1 and len(gpus) > 1
+    table = Table(box=None, pad_edge=False, padding=(0, 1 if both else 2, 0, 0))
+    for title, names in (("model", models), ("gpu", gpus)):
+        if len(names) > 1:
+            longest = min(_NAME_WIDTH, max(len(name) for name in names))
+            table.add_column(title, overflow="fold", min_width=longest)
     table.add_column("verdict", no_wrap=True)
-    table.add_column("drafter", no_wrap=True)
+    table.add_column("drafter", no_wrap=not both)
     cost = (f"{prices.currency}/M",) if prices else ()
     for name in ("speedup", "80 %", "even", "tok/s", "tok/J", *cost):
         table.add_column(name, justify="right", no_wrap=True)
@@ -51,6 +52,8 @@ def comparison(answers: Sequence[Answer], prices: Prices | None = None) -> list[
     return [Text(_shared(answers)), table, Text(legend), *_failures(answers)]
 
 
+_NAME_WIDTH = 12
+"""Columns that a model's or a card's name keeps, however much stands beside it."""
 _LEGEND = (
     "even: tokens per round above which it pays; tok/s: over the batch, with the choice; tok/J: "
     "of the cards at their power cap or board power, of which they may draw less."

@@ -41,7 +41,12 @@ def test_a_wrong_number_is_named(key: str, value: Any) -> None:
 
 
 def all_configs() -> list[dict[str, Any]]:
-    return [json.loads(p.read_text()) for p in sorted(CONFIGS.glob("*.config.json"))]
+    lines = [
+        json.loads(line)["config"]
+        for name in ("families", "transformers")
+        for line in (CONFIGS / f"{name}.jsonl").read_text().splitlines()
+    ]
+    return [json.loads(p.read_text()) for p in sorted(CONFIGS.glob("*.config.json"))] + lines
 
 
 ALL = all_configs()
