@@ -97,9 +97,10 @@ UNSEEN_TITLES = {
 UNSEEN_CARDS = """## Cards never used to fit
 
 The same wheel has tables of further cards. No constant was fitted on them and no law was chosen
-with them in view; they were looked at once, on 2026-11-30, with the model as it is here. Absolute
-times, at most 100 rows of each kernel and format; median/9 of 10 rows within, and the share that
-was answered where it is not all (mostly nvfp4, for which no constants are known).
+with them in view; they were first looked at on 2026-11-30, with the model as it is here. After that
+look nvfp4, which had no constants, was given those of the fp8 kernels with its own weight size and
+rate. Absolute times, at most 100 rows of each kernel and format; median/9 of 10 rows within, and
+the share that was answered where it is not all (formats and kernels that no table here has).
 `python -m autotune.fit unseen --wheel WHEEL` repeats it.
 """
 GATE = """## What keeps these figures
