@@ -1,15 +1,19 @@
 """Where every number of the shipped data comes from, counted and listed."""
 
+from __future__ import annotations
+
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from importlib.resources import files
-from importlib.resources.abc import Traversable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import yaml
 
 from hwprofiles.provenance import KINDS
 from tools.site_pages.markdown import source, table, text
+
+if TYPE_CHECKING:
+    from importlib.resources.abc import Traversable
 
 
 def pages() -> Iterator[tuple[str, str]]:
