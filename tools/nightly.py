@@ -56,6 +56,11 @@ class Record:
 
 STEPS = (
     Step(
+        "watch-memory",
+        "memory of `planner watch` stays flat within 5 MiB over ten simulated hours",
+        "nightly-watch-memory",
+    ),
+    Step(
         "kernel-matrix",
         "every kernel of the support matrix compiles without spills",
         "nightly-kernel-matrix",
