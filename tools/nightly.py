@@ -71,6 +71,11 @@ STEPS = (
         "nightly-oldest-triton",
     ),
     Step(
+        "live",
+        "on llama.cpp's real server, tune's choice and its equation within their limits",
+        "nightly-live",
+    ),
+    Step(
         "study-kills",
         "a study loses no finished trial when it is killed, at 20 moments",
         "nightly-study-kills",

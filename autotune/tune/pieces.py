@@ -148,7 +148,7 @@ def fit_costs(cells: Sequence[Cell], arms: Sequence[str]) -> Costs | None:
     known = np.array([[r.rounds.drafted, r.rounds.draft_tokens, r.rounds.all] for r in rows], float)
     rest = np.array([row.time - row.rounds.all for row in rows])
     weight = 1.0 / np.array([row.time for row in rows])
-    extra, _ = nnls(known * weight[:, None], np.maximum(rest * weight, -1.0))
+    extra, _ = nnls(known * weight[:, None], rest * weight)
     return Costs(base=1.0 + float(extra[0]), slope=float(extra[1]), lookup=float(extra[2]))
 
 
