@@ -1,7 +1,7 @@
 """Values of the decision variables: the usual ladders around a shape, or what the user states."""
 
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from itertools import product
 
 from planner.arch.mixers import DeltaDims, Heads, LatentDims
@@ -63,6 +63,24 @@ def axis_of(name: str) -> str:
     return NAMES[key]
 
 
+@dataclass(frozen=True, slots=True)
+class Ladders:
+    """Values of each axis: what the user states, the start's own, or the usual ones."""
+
+    usual: Mapping[str, tuple[int, ...]]
+    own: Mapping[str, tuple[int, ...]]
+    vary: frozenset[str] | None
+    stated: Mapping[str, tuple[int, ...]]
+
+    def pick(self, axis: str) -> tuple[int, ...]:
+        """The values to try."""
+        if axis in self.stated:
+            return self.stated[axis]
+        if self.vary is None or axis in self.vary:
+            return tuple(sorted({*self.usual[axis], *self.own.get(axis, ())}))
+        return self.own.get(axis, self.usual[axis])
+
+
 def axes_around(
     start: Shape,
     params: float,
@@ -80,27 +98,17 @@ def axes_around(
         vary: Axes that leave the start's value; None varies all of them.
         values: Values that the user states, by axis.
     """
-    own = _own_values(start)
-    ladders = {**USUAL, **_sizes(start)}
-
-    def pick(axis: str) -> tuple[int, ...]:
-        if axis in values:
-            return values[axis]
-        if vary is None or axis in vary:
-            return tuple(sorted({*ladders[axis], *own.get(axis, ())}))
-        return own.get(axis, ladders[axis])
-
-    hidden = pick("hidden_size")
-    mixers = [m for kind in attention for m in _mixers(kind, start, params, pick)]
-    usual = _within(mixers, hidden)
+    ladders = Ladders({**USUAL, **_sizes(start)}, _own_values(start), vary, values)
+    hidden = ladders.pick("hidden_size")
+    mixers = [m for kind in attention for m in _mixers(kind, start, params, ladders)]
     experts: tuple[tuple[int, int], ...] = ()
     if start.routed is not None:
-        pairs = product(pick("num_experts"), pick("top_k"))
-        experts = tuple((int(e), int(k)) for e, k in pairs if k < e)
+        pairs = product(ladders.pick("num_experts"), ladders.pick("top_k"))
+        experts = tuple((e, k) for e, k in pairs if k < e)
     return Axes(
-        layers=pick("num_layers"),
+        layers=ladders.pick("num_layers"),
         hidden=hidden,
-        mixers=tuple(dict.fromkeys(usual or mixers)),
+        mixers=tuple(dict.fromkeys(_within(mixers, hidden) or mixers)),
         experts=experts,
         shared_experts=_shared(start),
         dense_layers=start.dense_layers,
@@ -146,9 +154,12 @@ def _sizes(start: Shape) -> dict[str, tuple[int, ...]]:
     }
 
 
-def _mixers(kind: AttentionFamily, start: Shape, params: float, pick) -> list[Mixers]:  # type: ignore[no-untyped-def]
+def _mixers(kind: AttentionFamily, start: Shape, params: float, ladders: Ladders) -> list[Mixers]:
+    pick = ladders.pick
     if kind == "mla":
-        return [Mixers(_latent(n, start, params)) for n in MLA_HEADS]
+        own = "num_heads" in ladders.stated or isinstance(start.mixers.full, Latent)
+        heads = pick("num_heads") if own else MLA_HEADS
+        return [Mixers(_latent(n, start, params)) for n in heads]
     grouped = [
         Heads(n, kv, width, _value_width(start, width))
         for n, kv, width in product(pick("num_heads"), pick("num_kv_heads"), pick("head_dim"))
@@ -161,8 +172,8 @@ def _mixers(kind: AttentionFamily, start: Shape, params: float, pick) -> list[Mi
             Mixers(h, _window(w, h, start), ratio, gated=start.mixers.gated)
             for h, w, ratio in product(grouped, pick("window"), pick("ratio"))
         ]
-    own = start.mixers.other
-    delta = own if isinstance(own, DeltaDims) else DELTA
+    other = start.mixers.other
+    delta = other if isinstance(other, DeltaDims) else DELTA
     return [Mixers(h, delta, ratio, gated=True) for h, ratio in product(grouped, pick("ratio"))]
 
 

@@ -4,8 +4,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.arch.mixers import DeltaDims, Heads, LatentDims
-from planner.arch.records import AttentionShape, LayerGroup, ModelArch
-from planner.design.shape import Latent, Mixers, Routed, Shape, Window
+from planner.arch.records import AttentionShape, LayerGroup, ModelArch, MoeShape
+from planner.design.shape import FFN_MATRICES, Latent, Mixers, Routed, Shape, Window
 from planner.errors import InputError
 
 MAX_POSITION = 131072
@@ -177,18 +177,16 @@ def shape_of(arch: ModelArch, config: Mapping[str, Any]) -> Shape:
             _is_gated(full[0], arch),
         ),
         ffn_width=max((g.ffn_width for g in arch.groups), default=0),
-        routed=Routed(
-            moe.num_experts,
-            moe.top_k,
-            moe.expert_width,
-            moe.shared_weights // (3 * arch.hidden_size),
-        )
-        if moe
-        else None,
+        routed=_routed(moe, arch.hidden_size) if moe else None,
         dense_layers=sum(g.count for g in dense) if moe else 0,
         mtp_layers=arch.mtp.layers,
         max_position=arch.max_position,
     )
+
+
+def _routed(moe: MoeShape, hidden: int) -> Routed:
+    shared = moe.shared_weights // (FFN_MATRICES * hidden)
+    return Routed(moe.num_experts, moe.top_k, moe.expert_width, shared)
 
 
 def _is_full(mixer: AttentionShape) -> bool:
