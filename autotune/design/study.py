@@ -155,7 +155,7 @@ def _objectives(problem: _Problem) -> list[str]:
     """Objectives that apply to these loads."""
     regimes = {load.regime for _, load in problem.ground.loads}
     needs = {"user_speed": "latency", "gpu_speed": "throughput"}
-    wanted = [o for o in problem.question.objectives if o != "cost"]
+    wanted = problem.question.objectives
     return [o for o in wanted if needs.get(o) is None or needs[o] in regimes]
 
 

@@ -106,6 +106,22 @@ def _stepped(values: Floats, step: float) -> Floats:
     return np.asarray(np.round(values / step) * step)
 
 
+def cost_per_token(pool: Pool, ground: Ground) -> Floats:
+    """Weighted geometric mean over all loads of what a token costs, in the price file's currency.
+
+    Raises:
+        InputError: a card has no price.
+    """
+    prices = [ground.prices.get(s.machine.device.id) for s, _ in ground.loads]
+    missing = [s.label for (s, _), p in zip(ground.loads, prices, strict=True) if p is None]
+    if missing:
+        raise InputError(f"the objective cost needs a price of {missing[0]}; add it to --prices")
+    hourly = [(p or 0.0) * s.num_gpus for p, (s, _) in zip(prices, ground.loads, strict=True)]
+    weights = np.array([load.weight for _, load in ground.loads])
+    logs = np.log(np.maximum(hourly, 1e-12) / (pool.rate * 3600.0))
+    return np.asarray(np.exp(logs @ (weights / weights.sum())))
+
+
 def scores_of(
     pool: Pool, ground: Ground, budget: Budget, q: DesignQuestion
 ) -> tuple[tuple[Objective, ...], Floats]:
@@ -122,6 +138,8 @@ def scores_of(
         made["user_speed"] = means["latency"]
     if "throughput" in means:
         made["gpu_speed"] = means["throughput"]
+    if "cost" in q.objectives:
+        made["cost"] = -np.log(cost_per_token(pool, ground))
     names: list[Objective] = [name for name in q.objectives if name in made]
     risk = risk_columns(pool, ground.table)
     if "risk" not in q.objectives:

@@ -17,7 +17,7 @@ from planner.design.start import Start, nearest, start_from
 from planner.design.targets import Load, Serving
 from planner.design.variants import Variant, usual_variants
 from planner.drafters.records import FAMILIES
-from planner.errors import InputError
+from planner.errors import InputError, NoFeasiblePlan
 from planner.search.candidates import Acceptance
 from planner.search.machine import machine_of
 from planner.search.question import Question
@@ -154,7 +154,13 @@ def _variants(q: DesignQuestion, budget: Budget) -> tuple[Variant, ...]:
     unknown = [name for name in q.drafters if name not in FAMILIES]
     if unknown:
         raise InputError(f"--drafter {unknown[0]!r} is not one of {', '.join(FAMILIES)}")
-    return tuple(v for v in usual if v.family in ("none", *q.drafters))
+    kept = tuple(v for v in usual if v.family in ("none", *q.drafters))
+    if len(kept) == 1 and set(q.drafters) != {"none"}:
+        raise NoFeasiblePlan(
+            f"--drafter {','.join(q.drafters)} leaves no drafter: tightest constraint: --mtp 0 "
+            "allows no MTP layers; allow another family or depth"
+        )
+    return kept
 
 
 def ground_of(q: DesignQuestion, start: Start, budget: Budget) -> Ground:

@@ -207,3 +207,12 @@ def test_drafter_limits_leave_what_keeps_them() -> None:
     assert {d.drafter for d in result.front} <= {"none", "ngram"}
     result = design(replace(SMALL, mtp_depths=(0,), drafters=("eagle3",)))
     assert {d.drafter for d in result.front} <= {"none", "eagle3"}
+
+
+def test_cost_is_an_objective_where_cards_have_prices() -> None:
+    gpu = ground_of(SMALL, start_of(SMALL), Budget(8e9)).servings[0].machine.device.id
+    result = design(replace(SMALL, objectives=("cost",), prices={gpu: 3.0}))
+    best = result.front[0].served[2]
+    assert best.cost_per_million == pytest.approx(3.0 / (best.tok_s_gpu * 3600.0) * 1e6)
+    assert result.loads[0].cost_per_gpu_hour == 3.0
+    assert result.inputs.objectives == ("cost",)
