@@ -6,7 +6,7 @@ room from them, and the rate over the whole deployment decides.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import NamedTuple, TypeVar
 
 import numpy as np
@@ -17,7 +17,7 @@ from planner.cost.deployment import Deployment
 from planner.cost.interval import HELPS
 from planner.cost.ledger import memory, room
 from planner.cost.smooth import Floats
-from planner.design.targets import Serving, deployment, longest_draft
+from planner.design.targets import Load, Serving, deployment, longest_draft
 from planner.design.variants import Variant
 from planner.drafters.records import DrafterSpec
 from planner.drafters.registry import work_of
@@ -65,9 +65,36 @@ class _Best(NamedTuple):
 
 
 def serve(s: Serving, arch: ModelArch, candidates: Sequence[Candidate]) -> Served:
-    """One column on one deployment."""
+    """One column on one deployment; loads that all fit share the target's passes."""
     d = deployment(s, arch)
     lens = admitted(s, d)
+    whole, partly = _by_room(s, d, lens, candidates)
+    if not (whole and partly):
+        return _serve(s, d, lens, candidates)
+    found = [_serve(replace(s, loads=loads), d, lens, candidates) for loads in (whole, partly)]
+    order = [(*whole, *partly).index(load) for load in s.loads]
+    return Served(
+        *(
+            np.concatenate([getattr(part, f.name) for part in found], axis=-1)[..., order]
+            for f in fields(Served)
+        )
+    )
+
+
+def _by_room(
+    s: Serving, d: Deployment, lens: tuple[int, ...], candidates: Sequence[Candidate]
+) -> tuple[tuple[Load, ...], tuple[Load, ...]]:
+    """(loads of which all sequences fit beside every drafter, the others)."""
+    grid = Grid(s.batches, s.contexts, (0, lens[-1]))
+    specs = [c.variant.spec(c.arch, s.weights, s.engine) for c in candidates]
+    room_for = min(float(_most_running(d, spec, grid).min()) for spec in (None, *specs))
+    whole = tuple(x for x in s.loads if x.batch <= room_for)
+    return whole, tuple(x for x in s.loads if x.batch > room_for)
+
+
+def _serve(
+    s: Serving, d: Deployment, lens: tuple[int, ...], candidates: Sequence[Candidate]
+) -> Served:
     plain = Grid(s.batches, s.contexts, (0,))
     most = _most_running(d, None, plain)
     offered = _offered(plain)
