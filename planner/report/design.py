@@ -62,6 +62,10 @@ def _bullets(lines: Sequence[str]) -> list[RenderableType]:
     return [table] if lines else []
 
 
+def _loads_word(count: int) -> str:
+    return "1 load" if count == 1 else f"{count} loads"
+
+
 def _billions(count: float) -> str:
     return f"{count / 1e9:.3g}B"
 
@@ -74,7 +78,7 @@ def _head(result: DesignResult) -> Text:
         size = f"Keeping the time per token of {plain(asked.match)}"
     return Text(
         f"{size}: "
-        f"{result.architectures:,} architectures on {len(result.loads)} loads "
+        f"{result.architectures:,} architectures on {_loads_word(len(result.loads))} "
         f"({result.pairs:,} pairs, D and drafter chosen in each). The front has "
         f"{result.front_size} designs; baseline {plain(base.name)}.",
         style="bold",
