@@ -91,14 +91,20 @@ class ArchLimits(_Record):
 class PlanningBandwidth(_Record):
     """DRAM bandwidth to plan with, between two bounds."""
 
-    low_gb_per_s: Annotated[float, Field(gt=0)]
+    low_gb_per_s: Annotated[float, Field(gt=0, le=1e6)]
     """Cautious bound, GB/s."""
-    high_gb_per_s: Annotated[float, Field(gt=0)]
+    high_gb_per_s: Annotated[float, Field(gt=0, le=1e6)]
     """Optimistic bound, GB/s."""
     kind: Kind
     """Origin of the bounds."""
     why: str
     """The rule that gave them."""
+
+    @model_validator(mode="after")
+    def _in_order(self) -> "PlanningBandwidth":
+        if self.low_gb_per_s > self.high_gb_per_s:
+            raise ValueError("low_gb_per_s is above high_gb_per_s")
+        return self
 
 
 class GpuProfile(_Record):
@@ -191,11 +197,11 @@ class HostProfile(_Record):
     """Other spellings, lower case."""
     cpu: str
     """Processor."""
-    sockets: int | None = None
+    sockets: Annotated[int, Field(ge=1, le=64)] | None = None
     """Processor sockets."""
-    channels_per_socket: int | None = None
+    channels_per_socket: Annotated[int, Field(ge=1, le=64)] | None = None
     """Memory channels of one socket."""
-    channels_total: int | None = None
+    channels_total: Annotated[int, Field(ge=1, le=1024)] | None = None
     """Memory channels of the machine when all are populated."""
     memory_mt_per_s: Sourced | None = None
     """Memory transfer rate, MT/s."""

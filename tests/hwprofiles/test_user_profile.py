@@ -96,3 +96,23 @@ def test_any_file_is_a_profile_or_an_input_error(tmp_path_factory: object, text:
     folder: Path = tmp_path_factory.getbasetemp()  # type: ignore[attr-defined]
     with pytest.raises(InputError):
         load_gpu(own(folder, text.replace("\r", "")))
+
+
+HOST = (DATA / "hosts" / "ryzen-9-8945hs-ddr5-5600.yaml").read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ("low_gb_per_s: 71.7", "low_gb_per_s: 1.0e+300", "low_gb_per_s: Input should be less"),
+        ("low_gb_per_s: 71.7", "low_gb_per_s: 500", "above high_gb_per_s"),
+        ("channels_total: 2", "channels_total: -2", "channels_total"),
+        ("sockets: 1", "sockets: 0", "sockets"),
+    ],
+)
+def test_a_host_that_cannot_be_is_refused(tmp_path: Path, old: str, new: str, says: str) -> None:
+    assert old in HOST
+    path = tmp_path / "host.yaml"
+    path.write_text(HOST.replace(old, new), encoding="utf-8")
+    with pytest.raises(InputError, match=says):
+        load_host(str(path))
