@@ -104,13 +104,17 @@ def test_a_screen_reader_gets_a_name_for_every_picture_and_table(
     assert page.locator("html").get_attribute("lang") == "en"
 
 
-def test_paper_shows_the_tables_and_no_navigation(
+def test_paper_shows_pictures_and_what_was_opened(
     browser: Browser, files: dict[str, Path], tmp_path: Path
 ) -> None:
     page = Visit(browser, files["recommend"], 1280, "dark").page
     page.emulate_media(media="print", color_scheme="dark")
     assert not page.locator("nav").is_visible()
-    assert page.locator("details").first.locator("td").first.is_visible()
+    assert page.locator("svg.wide:visible").count() == 7
+    tables = page.locator("figure table")
+    assert not tables.first.is_visible()
+    page.locator("details").first.evaluate("opened => { opened.open = true }")
+    assert tables.first.is_visible()
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(255, 255, 255)"
     page.pdf(path=tmp_path / "p.pdf", format="A4")
     assert (tmp_path / "p.pdf").stat().st_size > 20_000
