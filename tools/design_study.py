@@ -1,6 +1,6 @@
 """Writes docs/design-study.md: where the tile rule binds, where the ridge does, where neither.
 
-usage: python tools/design_study.py [docs/design-study.md]
+usage: python -m tools.design_study [docs/design-study.md]
 
 Everything on the page is computed here from the shipped data; the same commit gives the same page.
 """
@@ -32,6 +32,7 @@ from planner.design.start import Start, start_from
 from planner.design.targets import Serving
 from planner.design.variants import Variant
 from planner.errors import InputError
+from tools import mimo_rounds
 
 PAGE = Path("docs/design-study.md")
 CHOICES = Path(__file__).parent / "data" / "model_choices.jsonl"
@@ -264,6 +265,15 @@ def page() -> str:
         *front_table(thirty),
         "",
         *EVIDENCE,
+        "## MiMo-V2-Flash: a published round cost",
+        "",
+        "E[L] over speedup of its report (16K tokens in, D = 3, G = 16 in the global layers), "
+        "beside R of this model. Where experts still fill up with the load, R falls here; the "
+        "report's does not. On H20 under TensorRT-LLM R is as constant as published, at a higher "
+        "level.",
+        "",
+        *mimo_rounds.table(),
+        "",
         "## What 43 shipped models chose",
         "",
         "G at TP 1 (one-latent and one-KV-head models: on a rank at TP 8); D by tile and ridge "
@@ -280,7 +290,7 @@ def page() -> str:
 TITLE = [
     "# Design study",
     "",
-    "Made by `python tools/design_study.py` (`make design-study`) from the shipped data; nothing "
+    "Made by `python -m tools.design_study` (`make design-study`) from the shipped data; nothing "
     "on this page was measured for it. Two limits are kept apart: the tile, G*(1+D) <= 128 rows, "
     "and the ridge, where G*(1+D) FLOP per byte of a bf16 cache exceed the card's FLOP per byte. "
     "The search prices both; a limit is marked where it bites: **tile** where lifting the rule "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any
 
 from planner.cli.design_options import question_of, with_options
@@ -21,11 +22,13 @@ CHECK_GROUP = "planner.config_check"
 
 def _run(typed: Mapping[str, Any]) -> None:
     """Which architecture, heads and drafter to pretrain for these deployments?"""
-    question, out = question_of(typed), typed["out"]
-    if typed["force"] and out is None:
+    question, out, html = question_of(typed), typed["out"], typed["html"]
+    if typed["force"] and out is None and html is None:
         raise InputError(
-            "--force has nothing to overwrite without --out DIR; add it or drop --force"
+            "--force has nothing to overwrite without --out DIR or --html FILE; add one or drop it"
         )
+    if html is not None:
+        _ready(html, force=typed["force"])
     study = typed["study"]
     with working("comparing architectures"):
         result = design(question) if study is None else _sampled(question, study, typed["trials"])
@@ -36,6 +39,8 @@ def _run(typed: Mapping[str, Any]) -> None:
         if result.chosen is not None:
             for said in _checks(result.chosen.config):
                 sys.stderr.write(f"{out}/config.json: {said}\n")
+    if html is not None:
+        _write_html(html, result, force=typed["force"])
     if typed["json"]:
         print(result.model_dump_json(indent=1))
     else:
@@ -43,6 +48,19 @@ def _run(typed: Mapping[str, Any]) -> None:
 
 
 command = with_options(_run)
+
+
+def _ready(path: Path, *, force: bool) -> None:
+    from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
+
+    ready_to_write(path, force=force)
+
+
+def _write_html(path: Path, result: DesignResult, *, force: bool) -> None:
+    from planner.report.html.design_page import design_html  # noqa: PLC0415  # few ask for it
+    from planner.report.html.write import write_page  # noqa: PLC0415
+
+    write_page(path, design_html(result), force=force)
 
 
 def _sampled(question: DesignQuestion, study: str, trials: int) -> DesignResult:

@@ -68,8 +68,9 @@ OPTIONS: Mapping[str, Option] = {
     "trials": Option(int, "Designs that a study samples.", "N", 1000),
     "seed": Option(int, "Seed of sampling.", "N", 0),
     "out": Option(Path | None, "Write design.json and the config.json here.", "DIR"),
-    "force": Option(bool, "Overwrite what DIR holds.", None, False),
+    "force": Option(bool, "Overwrite an earlier DIR or FILE.", None, False),
     "json": Option(bool, "Print the result as JSON.", None, False),
+    "html": Option(Path | None, "Write it as one HTML page.", "FILE"),
 }
 """Option in Python's spelling -> what it takes, in the order of `--help`."""
 AT_LEAST_ONE = ("tp", "tile_rows", "rows", "trials")

@@ -101,3 +101,13 @@ def test_wrong_input_says_what_to_write(arguments: list[str], message: str) -> N
 def test_the_tightest_constraint_is_named(arguments: list[str], message: str) -> None:
     with pytest.raises(NoFeasiblePlan, match=message):
         run(arguments)
+
+
+def test_the_page_is_written_as_html(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("jinja2")
+    page = tmp_path / "design.html"
+    assert run([*SMALL, "--html", str(page)]) == 0
+    assert "Qwen/Qwen3-8B" in page.read_text("utf-8")
+    assert "Designs that no other beats" in capsys.readouterr().out
+    with pytest.raises(InputError, match="force"):
+        run([*SMALL, "--html", str(page)])
