@@ -43,11 +43,14 @@ def write_record(folder: Path, tallies: Sequence[Tally], seed: int) -> None:
 
 
 def _commit() -> str:
-    done = subprocess.run(
-        ["git", "describe", "--always", "--dirty", "--abbrev=12"],
-        capture_output=True, text=True, check=False,
-    )  # fmt: skip
-    return done.stdout.strip() or "unknown"
+    """The commit that was run, marked where its code was changed; this record is no code."""
+    head = _git("rev-parse", "--short=12", "HEAD")
+    return f"{head}-changed" if _git("status", "--porcelain", ":!docs") else head
+
+
+def _git(*words: str) -> str:
+    done = subprocess.run(["git", *words], capture_output=True, text=True, check=False)
+    return done.stdout.strip()
 
 
 def _row(tally: Tally) -> dict[str, object]:
