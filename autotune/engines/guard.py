@@ -2,6 +2,8 @@
 
 usage: python guard.py PARENT_PID COMMAND [ARGUMENT...]
 
+The command hears the signals that stop it even where this was started with them ignored, as a
+shell's background jobs are.
 The kernel sends SIGTERM to the command when the thread that started it ends (Linux; elsewhere the
 command just runs). Only the standard library is used: this starts in a bare interpreter.
 """
@@ -21,6 +23,8 @@ def main(arguments: list[str]) -> None:
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGTERM, 0, 0, 0)
         if os.getppid() != parent:  # it died before the kernel was asked
             sys.exit(1)
+    for what in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(what, signal.SIG_DFL)
     try:
         os.execvp(command[0], command)  # noqa: S606 - no shell is wanted
     except OSError as error:

@@ -63,6 +63,17 @@ def test_it_answers_inside_and_is_gone_after(tmp_path: Path, kind: str) -> None:
     engine.stop()
 
 
+def test_it_hears_the_stop_signal_where_a_shell_had_it_ignored(tmp_path: Path) -> None:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    try:
+        with EngineProcess(command(patience_s=60.0), tmp_path / "log.txt"):
+            began = time.monotonic()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert time.monotonic() - began < 50.0, "it was killed for want of patience"
+    assert "KeyboardInterrupt" in (tmp_path / "log.txt").read_text()
+
+
 def test_it_is_gone_after_an_exception(tmp_path: Path) -> None:
     pids = []
 
