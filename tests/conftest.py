@@ -1,4 +1,5 @@
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -14,6 +15,10 @@ settings.load_profile("suite")
 
 # Answers must not depend on what was calibrated on this machine; also those of child processes.
 os.environ["XDG_DATA_HOME"] = str(Path(tempfile.gettempdir()) / "specplanner-tests-no-such-folder")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    # A shell's background job: commands that the tests interrupt would inherit the deafness.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
