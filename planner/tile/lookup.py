@@ -1,5 +1,6 @@
 """Which kernel path serves a shape, and its charges for every q_len at once."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -92,6 +93,20 @@ def keeps_split_kv(path: KernelPath, query: AttentionQuery, q_len: int) -> bool:
     return path.split_kv_q1 and (path.split_kv_qmax is None or q_len <= path.split_kv_qmax)
 
 
+def _read_together(
+    paths: Sequence[KernelPath], kv_passes: npt.NDArray[np.float64]
+) -> npt.NDArray[np.float64]:
+    """Passes over the cache by q_len, where a kernel for one token alone makes no more than two do.
+
+    An engine keeps a kernel that does not pack the heads for one token because it is no slower than
+    the one that does (llama.cpp's vector kernel up to G = 4, ggml-cuda/fattn.cu): the heads of a KV
+    head walk the cache together, so that what they share is read once.
+    """
+    if paths[0].q_len_max == 1:
+        kv_passes[0] = min(kv_passes[0], kv_passes[1])
+    return kv_passes
+
+
 @lru_cache(maxsize=4096)
 def tile_table(query: AttentionQuery) -> TileTable:
     """Charges for every q_len.
@@ -115,7 +130,7 @@ def tile_table(query: AttentionQuery) -> TileTable:
     return TileTable(
         paths=tuple(paths),
         rows_charged=np.array([c.rows_charged for c in charges], float),
-        kv_passes=np.array([c.kv_passes for c in charges], float),
+        kv_passes=_read_together(paths, np.array([c.kv_passes for c in charges], float)),
         split_kv=np.array(split),
         top_rows=max(tile_heights(paths[0], query.head_dim, query.group_size, 1)),
     )

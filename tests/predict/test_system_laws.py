@@ -81,8 +81,7 @@ def test_the_parts_make_the_whole(line: dict[str, Any]) -> None:
     assert found["round_cost_ratio"] == pytest.approx(parts)
     assert found["speedup_lo"] <= found["speedup"] <= found["speedup_hi"]
     assert 1.0 <= found["tokens_per_round"] <= line["draft_len"] + 1.0
-    if line["engine"] != "llama.cpp":  # its kernel for one query row reads the cache per head
-        assert found["t_verify_s"] * KERNEL_STEP >= found["t_target_s"]
+    assert found["t_verify_s"] * KERNEL_STEP >= found["t_target_s"]
 
 
 @given(SCENARIOS, st.sampled_from((2, 4, 16)))
