@@ -136,9 +136,15 @@ def _last_word(lines: Sequence[str]) -> str:
 
 
 def _commit() -> str:
-    command = ["git", "describe", "--always", "--dirty", "--exclude=*"]
-    described = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    return described.stdout.strip() or "unknown"
+    """Commit that is checked out, marked where files other than the records were changed."""
+    head = _git("rev-parse", "--short", "HEAD")
+    changed = _git("status", "--porcelain", "--untracked-files=no", "--", ".", ":!docs/nightly.*")
+    return (head or "unknown") + ("-dirty" if changed else "")
+
+
+def _git(*words: str) -> str:
+    said = subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False)
+    return said.stdout.strip()
 
 
 def _records() -> dict[str, Record]:
