@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
+from autotune.commands.engine_options import EngineArgs, Port, Program
 from planner.cli.options import counts
 from planner.cli.progress import still
 from planner.errors import InputError
@@ -51,15 +52,9 @@ def command(
     blocks: Annotated[
         int, typer.Option(metavar="N", help="With --launch: starts of each setting.")
     ] = 3,
-    program: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Engine in the place of the plan's word.")
-    ] = None,
-    engine_args: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Further words for the engine.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port for the engine.")
-    ] = None,
+    program: Program = None,
+    engine_args: EngineArgs = None,
+    port: Port = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the calibration.")] = False,
 ) -> None:
     """Measure this machine and put the constants where `planner recommend` finds them."""

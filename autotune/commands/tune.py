@@ -12,6 +12,7 @@ from typing import Annotated
 import typer
 
 from autotune.commands.broken_off import kept_cells
+from autotune.commands.engine_options import EngineArgs, Port, Program
 from autotune.engines.adapter import EngineAdapter
 from autotune.tune.html_page import tune_html
 from autotune.tune.prompts import PromptSet, read_prompts, shipped_prompts
@@ -70,15 +71,9 @@ def command(
     max_minutes: Annotated[
         float, typer.Option(metavar="MIN", help="No measurement begins later.")
     ] = 120.0,
-    program: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Engine in the place of the plan's word.")
-    ] = None,
-    engine_args: Annotated[
-        str | None, typer.Option(metavar="WORDS", help="Further words for the engine.")
-    ] = None,
-    port: Annotated[
-        int | None, typer.Option(metavar="N", min=1, max=65535, help="Port for the engine.")
-    ] = None,
+    program: Program = None,
+    engine_args: EngineArgs = None,
+    port: Port = None,
     ready_timeout: Annotated[
         float, typer.Option(metavar="S", help="Longest wait until the engine serves.")
     ] = 600.0,
