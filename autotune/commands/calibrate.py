@@ -107,11 +107,12 @@ def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
     )
     from autotune.calibrate.forced_page import forced_page  # noqa: PLC0415
     from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
+    from autotune.commands.termination import terminated_like_interrupted  # noqa: PLC0415
     from autotune.engines.detect import connected  # noqa: PLC0415
     from autotune.tune.prompts import shipped_prompts  # noqa: PLC0415
     from autotune.tune.run import card_present, planned_in  # noqa: PLC0415
     from autotune.tune.schedule import Effort  # noqa: PLC0415
-    from autotune.tune.stage import Starter, terminated_like_interrupted  # noqa: PLC0415
+    from autotune.tune.stage import Starter  # noqa: PLC0415
 
     plan, folder = planned_in(asked.plan)
     effort = Effort(blocks=asked.blocks, prompts=2, max_tokens=96, concurrency=plan.inputs.batch)

@@ -13,12 +13,13 @@ import typer
 
 from autotune.commands.broken_off import kept_cells
 from autotune.commands.engine_options import EngineArgs, Port, Program
+from autotune.commands.termination import terminated_like_interrupted
 from autotune.engines.adapter import EngineAdapter
 from autotune.tune.html_page import tune_html
 from autotune.tune.prompts import PromptSet, read_prompts, shipped_prompts
 from autotune.tune.run import Wanted, planned_in, tune_endpoints, tune_launch
 from autotune.tune.schedule import Effort
-from autotune.tune.stage import Starter, terminated_like_interrupted
+from autotune.tune.stage import Starter
 from autotune.tune.text import result_text
 from autotune.tune.trial import StudyWanted
 from planner.cli.progress import is_shown

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import signal
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.commands.termination import terminated_like_interrupted
 from autotune.engines.detect import detect
 from autotune.load.address import token_from_environment
 from autotune.load.endpoint import Endpoint
@@ -26,8 +26,6 @@ from planner.errors import InputError
 from planner.search.records import Plan
 
 if TYPE_CHECKING:
-    from types import FrameType
-
     from autotune.watch.events import Event
 
 _MAX_PLAN_BYTES = 32 * 2**20
@@ -86,7 +84,7 @@ def _run(
     settings = WatchSettings(interval, report, draft_len=draft_len)
     with ExitStack() as stack:
         engine = stack.enter_context(Endpoint(endpoint, token=token_from_environment()))
-        stack.enter_context(_terminated_as_interrupted())
+        stack.enter_context(terminated_like_interrupted())
         if address is not None:
             stack.enter_context(served(page, address))
         follow(Watcher(detect(engine), prices, settings, clock), how, clock)
@@ -131,17 +129,3 @@ def _printer(*, as_json: bool) -> Callable[[Event], None]:
         print(event.model_dump_json() if as_json else line(event), flush=True)
 
     return say
-
-
-@contextmanager
-def _terminated_as_interrupted() -> Iterator[None]:
-    """SIGTERM ends it as Ctrl-C does: what was learnt is kept."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

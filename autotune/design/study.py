@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autotune.tune.storage import storage_of
+from autotune.tune.storage import seed_of_process, shared_study
 from planner.design.answer import Searched, Space, nothing_left, result_of, scores_of, spaces_of
 from planner.design.pool import Ground, Pool, evaluate_column, merged
 from planner.design.question import DesignQuestion
@@ -23,7 +23,7 @@ from planner.design.shape import Latent, Mixers, Window
 from planner.design.space import Axes, Column, Refused, columns
 from planner.design.start import Start
 from planner.design.variants import Variant
-from planner.errors import InputError, NoFeasiblePlan, OutsideFailure
+from planner.errors import InputError, NoFeasiblePlan
 
 if TYPE_CHECKING:
     import optuna
@@ -95,56 +95,24 @@ def _key(m: Mixers) -> tuple[str, ...]:
 
 
 def _open(problem: _Problem, sampling: Sampling) -> optuna.Study:
-    try:
-        import optuna  # noqa: PLC0415 - 0.7 s, for studies alone
-    except ImportError as missing:
-        raise InputError("--study needs optuna; pip install 'specplanner[search]'") from missing
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    names = _objectives(problem)
-    try:
-        study = optuna.create_study(
-            storage=storage_of(optuna, sampling.where),
-            study_name=f"design-{fingerprint(problem.question)}",
-            directions=["maximize"] * len(names),
-            load_if_exists=True,
-        )
-    except OSError as error:
-        raise OutsideFailure(
-            f"the study {sampling.where} cannot be opened: {error.strerror or error}"
-        ) from error
-    except (ValueError, KeyError, TypeError, optuna.exceptions.OptunaError) as error:
-        raise InputError(
-            f"{sampling.where} is no study: {str(error)[:200]}; give another --study"
-        ) from error
-    # Processes that share a study must not repeat each other's first guesses.
-    seed = problem.question.seed + len(study.get_trials(deepcopy=False))
-    constraints = {} if _takes_constraints(optuna) else {"constraints_func": _violations}
-    study.sampler = optuna.samplers.NSGAIISampler(
-        population_size=POPULATION, seed=seed, **constraints
-    )
+    name = f"design-{fingerprint(problem.question)}"
+    study = shared_study(sampling.where, name, len(_objectives(problem)))
+    from optuna.samplers import NSGAIISampler  # noqa: PLC0415 - 0.7 s, for studies alone
+
+    seed = seed_of_process(study, problem.question.seed)
+    study.sampler = NSGAIISampler(population_size=POPULATION, seed=seed)
     return study
-
-
-def _takes_constraints(optuna: Any) -> bool:
-    """Whether trials carry their constraints (Optuna 5); before, the sampler asks a function."""
-    return hasattr(optuna.trial.Trial, "set_constraint")
 
 
 def _forbid(trial: optuna.Trial, broken: int) -> None:
     """Tell how many rules the trial breaks; 0 or less is feasible."""
-    trial.set_user_attr("violated", float(broken))
-    if hasattr(trial, "set_constraint"):
-        trial.set_constraint("rules", float(broken))
+    trial.set_constraint("rules", float(broken))
 
 
 def fingerprint(q: DesignQuestion) -> str:
     """Names the study of a question: another question in the same file is another study."""
     asked = replace(q, choose=None, prices={})
     return hashlib.sha256(repr(asked).encode()).hexdigest()[:12]
-
-
-def _violations(trial: optuna.trial.FrozenTrial) -> Sequence[float]:
-    return (float(trial.user_attrs.get("violated", 0.0)),)
 
 
 def _finished(study: optuna.Study) -> list[optuna.trial.FrozenTrial]:

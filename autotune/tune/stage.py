@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import shlex
-import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 from urllib.parse import urlsplit, urlunsplit
 
 from autotune.engines.adapter import EngineAdapter
@@ -16,9 +15,6 @@ from autotune.engines.child import EngineCommand, EngineProcess
 from autotune.tune.records import Arm
 from planner.errors import InputError
 from planner.search.records import Launch
-
-if TYPE_CHECKING:
-    from types import FrameType
 
 LOG_FILE = "engine.log"
 """What the engines printed, one after the other."""
@@ -160,17 +156,3 @@ class EndpointStage:
         """The engine of that arm."""
         with self.connect(self.urls[arm.name]) as adapter:
             yield Running(adapter)
-
-
-@contextmanager
-def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that what was started is stopped."""
-
-    def interrupt(_: int, __: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

@@ -73,13 +73,13 @@ def _fcntl() -> ModuleType:
     return fcntl
 
 
-def open_study(where: str, name: str, seed: int) -> optuna.Study:
-    """The study of that name, made where it is missing.
+def shared_study(where: str, name: str, objectives: int = 1) -> optuna.Study:
+    """The study of that name, made where it is missing; larger objectives are better.
 
     Args:
         where: path of a journal file, or a database address with `://`.
         name: studies of other names in the same place are left alone.
-        seed: of the sampler.
+        objectives: values that a trial returns.
 
     Raises:
         InputError: the extra is not installed, or the place is no study.
@@ -88,13 +88,13 @@ def open_study(where: str, name: str, seed: int) -> optuna.Study:
     try:
         import optuna  # noqa: PLC0415 - 0.7 s, for studies alone
     except ImportError as missing:
-        raise InputError("--study needs optuna; pip install 'specplanner[live]'") from missing
+        raise InputError("--study needs optuna; pip install 'specplanner[search]'") from missing
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     try:
-        study = optuna.create_study(
+        return optuna.create_study(
             storage=storage_of(optuna, where),
             study_name=name,
-            direction="maximize",
+            directions=["maximize"] * objectives,
             load_if_exists=True,
         )
     except OSError as error:
@@ -105,10 +105,21 @@ def open_study(where: str, name: str, seed: int) -> optuna.Study:
         raise InputError(
             f"{where} is no study: {str(error)[:200]}; give another --study"
         ) from error
-    # Processes that share a study must not repeat each other's first guesses.
-    seed += len(study.get_trials(deepcopy=False))
-    study.sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=8, constant_liar=True)
+
+
+def open_study(where: str, name: str, seed: int) -> optuna.Study:
+    """The study of one objective of that name, with its sampler."""
+    study = shared_study(where, name)
+    from optuna.samplers import TPESampler  # noqa: PLC0415 - 0.7 s, for studies alone
+
+    seed = seed_of_process(study, seed)
+    study.sampler = TPESampler(seed=seed, n_startup_trials=8, constant_liar=True)
     return study
+
+
+def seed_of_process(study: optuna.Study, seed: int) -> int:
+    """Seed of this process's sampler: processes of one study do not repeat each other's guesses."""
+    return seed + len(study.get_trials(deepcopy=False))
 
 
 def storage_of(optuna: Any, where: str) -> Any:
