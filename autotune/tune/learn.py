@@ -202,10 +202,9 @@ def _write_acceptance(result: TuneResult, arms: Sequence[ArmResult], out: Path) 
     if not known:
         return
     best = max(known, key=lambda arm: len(arm.survival))
-    content = {
-        "positions": [round(x, 5) for x in best.survival],
-        "draft_share": round(best.draft_share or 1.0, 5),
-    }
+    content: dict[str, object] = {"positions": [round(x, 5) for x in best.survival]}
+    if best.draft_share is not None:
+        content["draft_share"] = round(best.draft_share, 5)
     replace_file(out / ACCEPTANCE_FILE, json.dumps(content) + "\n")
 
 

@@ -67,9 +67,10 @@ def evidence_row(
         "ask": _ask(result, found, _public(model or result.model)),
         "speedup": round(found.speedup.point, 4),
         "baseline_tok_s": round(off.tokens_per_s * result.concurrency, 2),
-        "spec_tok_s": round((found.tokens_per_s or 0.0) * result.concurrency, 2),
         "date": result.created[:7],
     }
+    if found.tokens_per_s is not None:
+        row["spec_tok_s"] = round(found.tokens_per_s * result.concurrency, 2)
     if found.tokens_per_round is not None:
         row["tokens_per_round"] = round(found.tokens_per_round, 4)
     if found.round_cost_ratio is not None:
@@ -115,7 +116,7 @@ def _bounds(arm: ArmResult) -> str:
 def _ask(result: TuneResult, arm: ArmResult, model: str) -> dict[str, Any]:
     """The circumstances as a `predict` line."""
     workload = result.workloads[0] if len(result.workloads) == 1 else "mixed"
-    context = (result.mean_prompt_tokens or 0.0) + result.max_tokens / 2
+    prompt = result.mean_prompt_tokens
     ask: dict[str, Any] = {
         "model": model,
         "quant": result.quant,
@@ -129,7 +130,7 @@ def _ask(result: TuneResult, arm: ArmResult, model: str) -> dict[str, Any]:
         "drafter_id": _drafter(result.drafter_id),
         "draft_len": arm.draft_len,
         "batch": result.concurrency,
-        "context_len": round(context),
+        "context_len": None if prompt is None else round(prompt + result.max_tokens / 2),
         "workload": workload,
         "temperature": result.temperature,
     }

@@ -176,7 +176,8 @@ class Watcher:
             yield from self._restarted()
         longest = 3.0 * self._settings.interval_s
         duration = min(max(0.0, now_s - then_s), longest)
-        self._batches.add(reading.running_requests or 0.0, duration)
+        if reading.running_requests is not None:
+            self._batches.add(reading.running_requests, duration)
         yield from self._learn(since.counts)
 
     def _restarted(self) -> Iterator[Event]:

@@ -25,7 +25,7 @@ _NO_MORE = "no kernel computes more than the datasheet peak by 30 % (boost clock
 _TIME = "a host cost is a time from 0 to 1 second"
 _RATE = "memory and links move between 0.01 and 100000 GB/s"
 
-_HOST_COSTS = ("layer_us", "step_us", "round_us", "pass_us", "node_us", "uncaptured_us")
+_HOST_COSTS = ("layer_us", "step_us", "round_us", "pass_us", "uncaptured_us")
 
 BOUNDS: Mapping[Path, Bounds] = {
     ("formats", "*", "bandwidth_fraction"): Bounds(0.01, 1.1, _NO_FASTER),

@@ -55,3 +55,14 @@ def test_an_invalid_or_contradictory_run_is_not_shared() -> None:
     impossible = (measured_arm("off", 0, None, 50.0), measured_arm("draft_len=7", 7, 3.0, 150.0))
     with pytest.raises(InputError, match="contradiction"):
         evidence_row(result(arms=impossible))
+
+
+def test_what_was_not_measured_is_left_out_of_the_row() -> None:
+    """Zero tokens a second, or a context without its prompt, would be figures nobody measured."""
+    run = result()
+    silent = tuple(one.model_copy(update={"tokens_per_s": None}) for one in run.arms[1:])
+    run = run.model_copy(update={"mean_prompt_tokens": None, "arms": (run.arms[0], *silent)})
+    row = evidence_row(run)
+    assert "spec_tok_s" not in row
+    assert "context_len" not in row["ask"]
+    assert row["baseline_tok_s"] > 0
