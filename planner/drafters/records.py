@@ -89,6 +89,10 @@ class DraftWork:
     """Hidden states of the target that it takes in for each verified token."""
 
 
+NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)
+"""Nothing is drafted."""
+
+
 @dataclass(frozen=True, slots=True)
 class FamilyFacts:
     """One row of the selection table."""

@@ -20,7 +20,7 @@ from planner.cost.interval import Circumstance
 from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
 from planner.cost.round import RoundCoefficients
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
-from planner.drafters.records import DrafterSpec, DraftWork
+from planner.drafters.records import NO_WORK, DrafterSpec, DraftWork
 from planner.drafters.registry import family_of, work_of
 from planner.drafters.select import drafters_for
 from planner.predict.scenario import Scenario, SetupKey
@@ -41,7 +41,6 @@ from planner.workload.records import Workload
 
 POSITIONS_LOG_SD = 0.05
 """Spread of log E[L] when a caller states survival by position without counts (assumed)."""
-NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)
 
 
 @dataclass(frozen=True, slots=True)

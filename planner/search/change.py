@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.search.evaluate import Grid, GridResult, at
+from planner.search.present import break_even
 from planner.search.records import Evaluation
 
 
@@ -64,14 +65,14 @@ def _acceptance_shift(choice: Choice, result: GridResult, drafted: Evaluation) -
     b, c = choice.headline
     open_ = result.usable[b, c]
     count = len(choice.grid.draft_lens)
-    ratio = np.array([at(result.cost.ratio, (b, c, n)) for n in range(count)])
+    even = np.array([break_even(result, (b, c, n)) for n in range(count)])
     tokens, spread = (
         np.array([at(x, (b, c, n)) for n in range(count)]) for x in (result.tokens, result.log_sd)
     )
     lens = []
     for sign in (-1.0, 1.0):
         moved = np.minimum(tokens * np.exp(sign * spread), 1.0 + np.arange(count))
-        gain = np.where(open_, moved / ratio, -np.inf)
+        gain = np.where(open_, moved / even, -np.inf)
         gain[0] = 1.0
         lens.append(int(gain.argmax()))
     if lens[0] == lens[1] == drafted.draft_len:

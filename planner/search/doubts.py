@@ -21,22 +21,14 @@ from planner.search.setup import TENSOR_PARALLEL, parse_offload
 from planner.workload.records import Workload
 
 
-def refuse_unmodelled(question: Question) -> None:
-    """Refuse what no part of the planner answers yet.
+def refuse_unknown(question: Question) -> None:
+    """Refuse what the free-text readers would only note: a person can correct it.
 
     Raises:
-        InputError: names the option and what to state instead.
+        InputError: the weight format or the host is not known, or a tile has no rows.
     """
     if question.tile_rows < 1:
         raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
-
-
-def refuse_unknown(question: Question) -> None:
-    """Refuse names that the free-text readers would only note: a person can correct them.
-
-    Raises:
-        InputError: the weight format or the host is not known.
-    """
     if question.quant is not None:
         said = parse_quant(question.quant, question.gpu)
         if said.weight is None and said.kv_dtype is None:

@@ -14,7 +14,9 @@ from planner.cost.card import Card
 from planner.cost.constants import value
 from planner.cost.deployment import card_of, reached_flops
 from planner.cost.draft_device import DraftDevice
+from planner.cost.ledger import MIB
 from planner.search.machine import Machine, host_rate
+from planner.search.setup import RAM_SHARE
 
 CPU_NAMES = ("cpu", "host", "ram")
 CPU_READ_SHARE = 0.9
@@ -22,8 +24,6 @@ CPU_READ_SHARE = 0.9
 SRAM_SHARE = 0.8
 """Of the stated on-chip rate; no published figure, taken as of DRAM (assumed)."""
 USABLE_SHARE = 0.95
-RAM_SHARE = 0.9
-MIB = 2**20
 
 
 def with_draft_device(machine: Machine, text: str | None) -> Machine:

@@ -19,11 +19,10 @@ from planner.cost.round import Point, RoundCost, speedup, with_draft
 from planner.cost.smooth import Floats
 from planner.cost.step import StepCoefficients, StepTime, step_time
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
-from planner.drafters.records import DrafterSpec, DraftWork
+from planner.drafters.records import NO_WORK, DrafterSpec, DraftWork
 from planner.tile.ladder import max_draft_len
 
 MAX_DRAFT_LEN = 63
-NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from planner.cost.interval import (
 from planner.cost.step import StepTime, expert_fraction
 from planner.drafters.records import DraftWork
 from planner.search.evaluate import Grid, GridResult, at
-from planner.search.present import Index, circumstance, judged, tile_use
+from planner.search.present import Index, break_even, circumstance, judged, tile_use
 from planner.search.question import Question
 from planner.search.records import Term
 from planner.search.situation import Situation, situation
@@ -167,9 +167,7 @@ def _draft(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
     return (
         _number("drafter", spec.drafter_id, "", spec.family, spec.kind),
         _number("D", depth, "tokens", ""),
-        _number(
-            "passes a round", passes, "", f"{work.passes_fixed:g} + {work.passes_per_token:g}*D"
-        ),
+        _number("passes a round", passes, "", _passes(work)),
         _number("read by a pass", float(c.pass_bytes) / 1e9, "GB", "layers and LM head", spec.kind),
         _ms(
             "launch of a pass", float(c.pass_s), "pass_us * sqrt(layers)", pass_us.kind, pass_us.ref
@@ -223,8 +221,10 @@ def _speedup(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
     slow, share = uncaptured(where, gain, round_s)
     return (
         _number("R", at(result.cost.ratio, index), "", "(T_draft + T_verify)/T_target", kind),
-        _number("break-even E[L]", at(result.cost.ratio, index), "tokens", "= R", kind),
-        _number("speedup", gain, "x", "E[L]/R (draftless rounds counted)", kind),
+        _number(
+            "break-even E[L]", break_even(result, index), "tokens", "p*R + (1-p) + look-up", kind
+        ),
+        _number("speedup", gain, "x", "E[L] / break-even", kind),
         _spread_term(where, ratio_sd),
         _number("spread of log E[L]", tokens_sd, "", "acceptance", "fitted"),
         _number("80 % interval", f"{seen.low:.2f}..{seen.high:.2f}", "x", "both spreads", "fitted"),

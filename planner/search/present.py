@@ -120,8 +120,11 @@ def _card_kinds(d: Deployment) -> list[Kind]:
     return [kinds.get(k, "datasheet") for k in ("dram_bytes_per_s", "sm_count", "clock_hz")]
 
 
-def _break_even(result: GridResult, index: Index) -> float:
-    """E[L] over all rounds that makes speedup 1; rounds without a draft yield one token."""
+def break_even(result: GridResult, index: Index) -> float:
+    """E[L] over all rounds that makes speedup 1; rounds without a draft yield one token.
+
+    The mean cost of a round in plain steps: p*R + (1-p) + look-up, so that speedup = E[L] / this.
+    """
     share = result.curves[index[1]].draft_share if result.curves else 1.0
     drafted = share * at(result.cost.ratio, index)
     return drafted + 1.0 - share + result.work.lookup_fraction
@@ -156,7 +159,7 @@ def evaluation(
         speedup_hi=seen.high,
         round_cost_ratio=1.0 if off else at(result.cost.ratio, index),
         tokens_per_round=1.0 if off else at(result.tokens, index),
-        break_even_tokens_per_round=1.0 if off else _break_even(result, index),
+        break_even_tokens_per_round=1.0 if off else break_even(result, index),
         draft_share=curve.draft_share if curve and not off else 1.0,
         t_target_s=target_s,
         t_draft_s=at(result.cost.draft_s, index),

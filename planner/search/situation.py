@@ -10,7 +10,7 @@ from planner.drafters.select import DrafterChoice
 from planner.errors import NoFeasiblePlan
 from planner.search.calibrated import NOTHING, Calibrated, Subject, calibrated, on_machine
 from planner.search.candidates import drafters, formats, grid_of
-from planner.search.doubts import refuse_misfits, refuse_unknown, refuse_unmodelled
+from planner.search.doubts import refuse_misfits, refuse_unknown
 from planner.search.draft_device import with_draft_device
 from planner.search.evaluate import Grid
 from planner.search.load import implied_batch, targets_alone, with_batch
@@ -71,7 +71,6 @@ def situation(question: Question) -> Situation:
     Raises:
         NoFeasiblePlan: no format fits the stated machine at the stated batch and context.
     """
-    refuse_unmodelled(question)
     refuse_unknown(question)
     machine = machine_of(question.gpu, question.host)
     target = target_of(question.model, question.quant, question.kv_dtype, gpu=question.gpu)

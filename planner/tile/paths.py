@@ -32,7 +32,9 @@ class KernelPath:
     engine: str
     kernel: str
     version_min: str | None
+    """Version in whose source the rule was read; older ones are taken to follow it."""
     version_max: str | None
+    """Last version that follows the rule."""
     compute_capabilities: frozenset[str]
     head_dim_min: int
     head_dim_max: int
