@@ -10,11 +10,14 @@ import json
 import sys
 import textwrap
 from collections.abc import Iterator, Mapping, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any
 
+from planner.evidence import load
 from planner.evidence.accuracy import accuracy
 from planner.evidence.gate import MARGINS, committed, compare, record
+from planner.evidence.later import figures_now, looks
 from planner.report.accuracy_words import (
     LEFT_OUT,
     MEASURES,
@@ -37,6 +40,7 @@ from planner.report.accuracy_words import (
 
 ROOT = Path(__file__).parents[1]
 FIGURES = ROOT / "planner" / "evidence" / "data" / "figures.json"
+LATER = ROOT / "planner" / "evidence" / "data" / "later.json"
 UNSEEN = ROOT / "planner" / "evidence" / "data" / "unseen.json"
 PAGE = ROOT / "docs" / "accuracy.md"
 INTRODUCTION = """# Accuracy
@@ -102,6 +106,14 @@ look nvfp4, which had no constants, was given those of the fp8 kernels with its 
 rate. Absolute times, at most 100 rows of each kernel and format; median/9 of 10 rows within, and
 the share that was answered where it is not all (formats and kernels that no table here has).
 `python -m autotune.fit unseen --wheel WHEEL` repeats it.
+"""
+LATER_ROWS = """## Rows collected after the constants were fixed
+
+{rows} published measurements of {origins} origins, looked for and written down on {date} when every
+constant stood (commit {commit}): model cards, studies of single cards, engine repositories
+(`planner/evidence/data/later.jsonl`). No fit and no figure above uses them. "First" is what the
+model said to them before anything was changed, {unanswered} rows refused for want of a catalog row:
+the clean test. Names, catalog rows and readers were mended after that look, so "now" is not clean.
 """
 GATE = """## What keeps these figures
 
@@ -189,6 +201,24 @@ def unseen_cell(found: Mapping[str, Any] | None) -> str:
     return pair(found["median"], found["p90"]) + answered
 
 
+def later(looks: Mapping[str, Any]) -> str:
+    """The clean test: what the model said first, and what it says now."""
+    rows, first, now = load.later(), looks["first"], looks["now"]
+    text = LATER_ROWS.format(
+        rows=len(rows),
+        origins=len({row.origin for row in rows}),
+        date=first["date"],
+        commit=first["commit"],
+        unanswered=round((1 - first["figures"]["answered"]) * len(rows)),
+    )
+    both = (
+        (title, measure(first["figures"], name), measure(now["figures"], name))
+        for name, title in MEASURES
+    )
+    head = ("rows collected later", "first", f"now ({now['date']})")
+    return f"{text}\n{table(head, both)}"
+
+
 def counted(title: str, counts: Mapping[str, Any]) -> str:
     """Reasons with their number of rows, or names with their reason."""
     return table((title, "rows"), ((reason, str(count)) for reason, count in counts.items()))
@@ -209,6 +239,7 @@ def page(figures: Mapping[str, Any]) -> str:
         operations(figures, "left_out_"),
         UNSEEN_CARDS,
         unseen(json.loads(UNSEEN.read_text("utf-8"))),
+        later(looks()),
         f"## Look-up drafting\n\n{wrapped(arms_sentence(figures['arms']))}\n",
         f"## Failed runs\n\n{wrapped(refusals_sentence(figures['refusals']))}\n",
         refused(figures["refusals"]),
@@ -233,6 +264,8 @@ def main() -> int:
         for change in changes.better if changes else ():
             print(f"better: {change}")
         FIGURES.write_text(json.dumps(fresh, indent=1) + "\n", encoding="utf-8")
+        now = {"date": str(date.today()), "figures": figures_now()}
+        LATER.write_text(json.dumps({**looks(), "now": now}, indent=1) + "\n", encoding="utf-8")
     PAGE.write_text(page(json.loads(FIGURES.read_text("utf-8"))), encoding="utf-8")
     return 0
 

@@ -13,6 +13,8 @@ from planner.evidence.records import EvidenceRow, Excluded, Line, OperationRow
 
 SCORED = ("published", "reports")
 """Files of rows that have a GPU to predict for."""
+LATER = "later"
+"""Rows collected after the constants were fixed; no fit and no other figure uses them."""
 _TEXTS = frozenset(
     ("gpu", "engine", "kernel", "kv_dtype", "dtype", "distribution", "model", "quant", "part")
 )
@@ -64,6 +66,12 @@ def rows() -> tuple[EvidenceRow, ...]:
 
 
 @cache
+def later() -> tuple[EvidenceRow, ...]:
+    """The rows of `LATER`, to test what was fixed before they were known."""
+    return tuple(row for row in _read(LATER) if not contradiction(row))
+
+
+@cache
 def arms() -> tuple[EvidenceRow, ...]:
     """Look-up drafting on one CPU thread, R measured apart: no GPU, so only E[L] is predicted."""
     return tuple(_read("measured"))
@@ -83,7 +91,7 @@ def excluded() -> tuple[Excluded, ...]:
         Excluded(raw["origin"], raw["source"], raw["reason"], tuple(raw["ids"]))
         for raw in map(json.loads, _text("excluded.jsonl").splitlines())
     ]
-    for name in SCORED:
+    for name in (*SCORED, LATER):
         for row in _read(name):
             if why := contradiction(row):
                 listed.append(Excluded(row.origin, row.source, why, (row.row_id,)))
