@@ -10,6 +10,7 @@ from pathlib import Path
 import yaml
 
 from hwprofiles.errors import InputError
+from hwprofiles.paths import typed_path
 from hwprofiles.schema import Calibration
 from hwprofiles.yamlfile import parse_untrusted, validate
 
@@ -74,7 +75,7 @@ def shelf_of(stated: str | None) -> Shelf:
     if stated is not None and stated.strip().lower() == "none":
         return EMPTY
     if stated is not None:
-        path = Path(stated).expanduser()
+        path = typed_path(stated)
         return _stated(path, _stamp(path))
     folder = user_folder()
     paths = _listed(folder)

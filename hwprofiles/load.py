@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from hwprofiles.errors import InputError
+from hwprofiles.paths import typed_path
 from hwprofiles.schema import GpuProfile, HostProfile, LinkProfile
 from hwprofiles.yamlfile import parse_shipped, parse_untrusted, validate
 
@@ -64,7 +65,7 @@ def load_links() -> Mapping[str, LinkProfile]:
 def load_gpu(gpu_id: str) -> GpuProfile:
     """Profile of a GPU by id (see `hwprofiles.lookup.find_gpu`) or by path of a YAML file."""
     if is_profile_path(gpu_id):
-        path = Path(gpu_id).expanduser()
+        path = typed_path(gpu_id)
         return validate(GpuProfile, parse_untrusted(path), path)
     return _shipped_gpu(gpu_id)
 
@@ -72,7 +73,7 @@ def load_gpu(gpu_id: str) -> GpuProfile:
 def load_host(host_id: str) -> HostProfile:
     """Profile of a host by id (see `hwprofiles.lookup.find_host`) or by path of a YAML file."""
     if is_profile_path(host_id):
-        path = Path(host_id).expanduser()
+        path = typed_path(host_id)
         return validate(HostProfile, parse_untrusted(path), path)
     return _shipped_host(host_id)
 

@@ -4,6 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+from hwprofiles.paths import existing_path
 from planner.arch.catalog import catalog_name_of, load_catalog_model
 from planner.arch.records import ModelArch
 from planner.errors import InputError
@@ -18,7 +19,7 @@ def load_model(text: str) -> ModelArch:
     Raises:
         InputError: no such file or name, or a file that cannot be believed.
     """
-    path = _existing_path(text) or _existing_path(text.strip())
+    path = existing_path(text) or existing_path(text.strip())
     text = text.strip()
     if path is not None:
         return _load_path(path)
@@ -35,17 +36,6 @@ def load_model(text: str) -> ModelArch:
         from planner.arch.hub import load_from_hub  # noqa: PLC0415  # for names alone
 
         return load_from_hub(text, str(error))
-
-
-def _existing_path(text: str) -> Path | None:
-    """The path, when something is there; a name that no file system takes is not a path."""
-    if not text or "\0" in text or len(text) > 4096:
-        return None
-    path = Path(text).expanduser()
-    try:
-        return path if path.exists() else None
-    except OSError:
-        return None
 
 
 def _looks_like_path(text: str) -> bool:

@@ -1,8 +1,8 @@
 """What `planner inspect` says of files that hold no whole model: drafters and cut logs."""
 
-from pathlib import Path
 from typing import Any
 
+from hwprofiles.paths import existing_path
 from planner.arch.gguf_log import PrintInfo, counted, is_log, read_print_info
 from planner.arch.mixers import CACHE_ELEMENT_BYTES
 from planner.arch.weights import kv_element_bytes
@@ -17,8 +17,8 @@ def describe_part(text: str, kv_dtype: str) -> dict[str, Any] | None:
     Raises:
         InputError: the file cannot be read, or the KV type is not known.
     """
-    path = Path(text.strip()).expanduser()
-    if len(text) > 4096 or "\0" in text or not path.exists():
+    path = existing_path(text.strip())
+    if path is None:
         return None
     scale = kv_element_bytes(kv_dtype) / CACHE_ELEMENT_BYTES
     if is_log(path):

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import log
-from pathlib import Path
 from typing import Any
 
+from hwprofiles.paths import typed_path
 from planner.arch.catalog import load_catalog_model
 from planner.arch.catalog_data import catalog_index, catalog_row
 from planner.arch.json_file import read_json_object
@@ -63,7 +63,7 @@ def start_from(model: str) -> Start:
 
 
 def _config(model: str) -> Mapping[str, Any] | None:
-    path = Path(model.strip()).expanduser()
+    path = typed_path(model.strip())
     if path.is_dir():
         path = path / "config.json"
     if path.suffix == ".json" and path.is_file():

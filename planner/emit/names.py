@@ -4,6 +4,7 @@ import re
 import unicodedata
 from pathlib import Path
 
+from hwprofiles.paths import existing_path
 from planner.errors import InputError
 
 _NOT_PLAIN = re.compile(r"[^A-Za-z0-9._-]+")
@@ -45,8 +46,5 @@ def file_stem(name: str) -> str:
 
 def local_path(name: str) -> Path | None:
     """The absolute path when the name is an existing file or folder."""
-    try:
-        path = Path(name).expanduser()
-        return path.absolute() if path.exists() else None
-    except (OSError, ValueError, RuntimeError):
-        return None
+    path = existing_path(name)
+    return path.absolute() if path is not None else None

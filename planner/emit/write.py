@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hwprofiles.paths import typed_path
 from planner.emit.records import Emission, EmittedFile
 from planner.emit.swap import exchanged, locked
 from planner.errors import InputError, OutsideFailure
@@ -45,7 +46,7 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
     files = (EmittedFile(PLAN_FILE, text), *emission.files)
     _require_plain_names(files)
     try:
-        target = folder.expanduser().resolve()
+        target = typed_path(folder).resolve()
         target.parent.mkdir(parents=True, exist_ok=True)
         with locked(target.parent):
             _put(target, files, force=force)

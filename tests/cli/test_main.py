@@ -171,6 +171,20 @@ def test_usage_errors_exit_2(arguments: list[str], said: str) -> None:
 HEAVY = ("numpy", "pydantic", "rich", "yaml", "gguf", "importlib.metadata")
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["recommend", "--model", "~nobody-of-that-name/config.json", "--gpu", "4090"],
+        ["recommend", "--model", "Qwen3-8B", "--gpu", "~nobody-of-that-name/card.yaml"],
+        ["inspect", "x" * 300],
+    ],
+)
+def test_a_path_that_cannot_be_is_wrong_input(arguments: list[str]) -> None:
+    done = planner(*arguments)
+    assert done.returncode == 2
+    assert done.stderr.startswith("error: ")
+
+
 def test_nothing_heavy_is_imported_before_the_verb_is_known() -> None:
     code = (
         "import sys; import planner.cli.main; "

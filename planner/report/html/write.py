@@ -6,6 +6,7 @@ import os
 import secrets
 from pathlib import Path
 
+from hwprofiles.paths import typed_path
 from planner.errors import InputError, OutsideFailure
 from planner.report.html.render import require_renderer
 
@@ -29,7 +30,7 @@ def refuse_to_replace(path: Path, *, force: bool) -> None:
     Raises:
         InputError: something is there that `force` does not cover, or no folder is.
     """
-    target = path.expanduser()
+    target = typed_path(path)
     if not target.parent.is_dir():
         raise InputError(
             f"--html {path}: there is no folder {str(target.parent)!r}; "
@@ -56,7 +57,7 @@ def write_page(path: Path, text: str, *, force: bool = False) -> None:
         OutsideFailure: the disk refused.
     """
     refuse_to_replace(path, force=force)
-    target = path.expanduser()
+    target = typed_path(path)
     unfinished = target.with_name(f".{target.name[:64]}.{secrets.token_hex(6)}")
     try:
         with unfinished.open("x", encoding="utf-8", newline="\n") as out:
