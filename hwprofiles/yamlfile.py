@@ -1,7 +1,7 @@
 """Bounded reading of YAML profiles: size, nesting and aliases are checked before building."""
 
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -72,16 +72,16 @@ def parse_untrusted(path: Path) -> dict[str, object]:
     return data
 
 
-def parse_shipped(path: Path) -> dict[str, object]:
-    """Mapping in a data file of this package."""
+def parse_shipped(path: Path) -> dict[str, Any]:
+    """Mapping in a data file that ships with the program."""
     data = yaml.load(path.read_text(encoding="utf-8"), Loader=_TextLoader)  # noqa: S506
     if not isinstance(data, dict):
         raise TypeError(f"{path} is not a mapping")
     return data
 
 
-def parse_shipped_rows(path: Path) -> list[dict[str, object]]:
-    """List of mappings in a data file of this package."""
+def parse_shipped_rows(path: Path) -> list[dict[str, Any]]:
+    """List of mappings in a data file that ships with the program."""
     data = yaml.load(path.read_text(encoding="utf-8"), Loader=_TextLoader)  # noqa: S506
     if not isinstance(data, list) or not all(isinstance(row, dict) for row in data):
         raise TypeError(f"{path} is not a list of mappings")

@@ -7,14 +7,12 @@ the two.
 import json
 from collections.abc import Iterable, Mapping
 from functools import lru_cache
-from importlib.resources import files
-from pathlib import Path
 from typing import Any
 
 from planner.acceptance.names import base_key, target_key
-from planner.drafters.base import PublishedDrafter
+from planner.drafters.base import DATA, PublishedDrafter
 
-_FOLDER = files("planner.drafters").joinpath("data")
+_ROWS, _INDEX = DATA / "catalog.jsonl", DATA / "index.json"
 
 
 def published_for(*names: str) -> tuple[PublishedDrafter, ...]:
@@ -47,24 +45,23 @@ def build_index(catalog: bytes) -> dict[str, list[list[int]]]:
 
 def write_index() -> None:
     """Write `data/index.json` again after the catalog was edited."""
-    folder = Path(str(_FOLDER))
     text = json.dumps(build_index(_catalog_bytes()), separators=(",", ":"), sort_keys=True)
-    (folder / "index.json").write_text(text + "\n", encoding="utf-8")
+    _INDEX.write_text(text + "\n", encoding="utf-8")
 
 
 def _catalog_bytes() -> bytes:
-    return _FOLDER.joinpath("catalog.jsonl").read_bytes()
+    return _ROWS.read_bytes()
 
 
 @lru_cache(maxsize=1)
 def _index() -> Mapping[str, list[list[int]]]:
-    index: dict[str, list[list[int]]] = json.loads(_FOLDER.joinpath("index.json").read_bytes())
+    index: dict[str, list[list[int]]] = json.loads(_INDEX.read_bytes())
     return index
 
 
 def _read(places: Iterable[tuple[int, ...]]) -> tuple[PublishedDrafter, ...]:
     rows = []
-    with _FOLDER.joinpath("catalog.jsonl").open("rb") as file:
+    with _ROWS.open("rb") as file:
         for offset, length in places:
             file.seek(offset)
             rows.append(_row(json.loads(file.read(length))))
@@ -72,13 +69,8 @@ def _read(places: Iterable[tuple[int, ...]]) -> tuple[PublishedDrafter, ...]:
 
 
 def _row(row: dict[str, Any]) -> PublishedDrafter:
-    return PublishedDrafter(
-        **{
-            **row,
-            "engines": tuple(row.get("engines", ())),
-            "notes": tuple(row.get("notes", ())),
-        }
-    )
+    lists = {key: tuple(row.get(key, ())) for key in ("engines", "notes")}
+    return PublishedDrafter(**{**row, **lists})
 
 
 if __name__ == "__main__":

@@ -3,16 +3,13 @@
 import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any
-
-import yaml
 
 from hwprofiles.provenance import Kind
+from hwprofiles.yamlfile import parse_shipped_rows
 from planner.acceptance.names import target_key
-from planner.arch.records import ModelArch, WeightFormat
-from planner.drafters.base import PublishedDrafter
-from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
+from planner.arch.records import ModelArch
+from planner.drafters.base import DATA, DrafterFamily, PublishedDrafter
+from planner.drafters.records import PASS_PER_TOKEN, DrafterSpec
 from planner.drafters.shapes import BF16_BITS, BYTES_16BIT
 from planner.errors import MissingFact
 
@@ -22,7 +19,6 @@ compute-bound CPU (llama.cpp, 55 ms drafter); near 0 where the engine fuses them
 drafting pass. Assumed."""
 LARGEST_SHARE = 1 / 3
 """A draft model with more of the target's active weights than this is not offered."""
-_Loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,36 +59,15 @@ class SmallModel:
 @lru_cache(maxsize=1)
 def small_models() -> tuple[SmallModel, ...]:
     """The shipped table."""
-    text = files("planner.drafters").joinpath("data/external.yaml").read_text("utf-8")
-    rows: list[dict[str, Any]] = yaml.load(text, Loader=_Loader)  # noqa: S506 - a safe loader, in C
+    rows = parse_shipped_rows(DATA / "external.yaml")
     return tuple(SmallModel(**{**row, "engines": tuple(row["engines"])}) for row in rows)
 
 
-class External:
+class External(DrafterFamily):
     """D sequential passes of a whole small model, its own head included."""
 
-    def facts(self) -> FamilyFacts:
-        """The family's row of the selection table."""
-        return FamilyFacts(
-            family="external",
-            title="external draft model",
-            training="none where a small sibling exists; from scratch 1T-10T tokens",
-            retrofit="yes, with the same tokenizer",
-            when="large dense target with a tiny sibling; a second device (LPU, GPU) to draft on",
-            when_not="quantised or small targets (T_target falls, T_draft does not); high load",
-            engines=(
-                ("vllm", ">0.10.0, method draft_model"),
-                ("sglang", "STANDALONE"),
-                ("trtllm", "Draft_Target"),
-                ("llama.cpp", "draft-simple"),
-                ("transformers", "assistant_model"),
-            ),
-            sources=(
-                "github:hemingkx/Spec-Bench",
-                "ggml-org/llama.cpp pull 2926",
-                "NVIDIA selection guide, 2026-09-02, as the press reports it",
-            ),
-        )
+    family = "external"
+    usual_work = replace(PASS_PER_TOKEN, passes_fixed=DIGEST_PASSES)
 
     def applies(self, arch: ModelArch) -> str | None:
         """Only with a known smaller model of the same vocabulary."""
@@ -142,16 +117,6 @@ class External:
             parallel=row.variant == "pard",
             notes=(f"layers and heads taken from {near.drafter_id}, the nearest in size",),
         )
-
-    def work(self, spec: DrafterSpec) -> DraftWork:
-        """D passes, and half a pass for the verified tokens; PARD one pass of D + 1 rows."""
-        if spec.parallel:
-            return DraftWork(passes_fixed=1.0, passes_per_token=0.0, rows_follow_draft=True)
-        return DraftWork(passes_fixed=DIGEST_PASSES, passes_per_token=1.0, rows_follow_draft=False)
-
-    def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:  # noqa: ARG002
-        """The draft model keeps its own format."""
-        return spec
 
 
 def _spec(model: SmallModel, arch: ModelArch) -> DrafterSpec:

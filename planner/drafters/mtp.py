@@ -6,8 +6,8 @@ import numpy as np
 
 from planner.arch.columns import largest, whole
 from planner.arch.records import ModelArch, WeightFormat
-from planner.drafters.base import PublishedDrafter
-from planner.drafters.records import DrafterSpec, DraftWork, FamilyFacts
+from planner.drafters.base import DrafterFamily, PublishedDrafter
+from planner.drafters.records import PASS_PER_TOKEN, DrafterSpec
 from planner.drafters.shapes import (
     BF16_BITS,
     BYTES_16BIT,
@@ -18,37 +18,16 @@ from planner.drafters.shapes import (
 )
 
 GGUF_INFLATION = 1.2
-HIDDEN_STATES = 1
-"""The target's last layer."""
 """MTP tensors of a GGUF are kept in wider types than the average weight."""
 KEPT_BF16_BELOW = 6.0
 """4-bit tensor formats leave the MTP layer in bf16 (quantising mtp.fc breaks acceptance)."""
 
 
-class Mtp:
+class Mtp(DrafterFamily):
     """One target layer and the shared LM head; D passes of one row, the last layer re-used."""
 
-    def facts(self) -> FamilyFacts:
-        """The family's row of the selection table."""
-        return FamilyFacts(
-            family="mtp",
-            title="MTP",
-            training="with the model, in pretraining; a fine-tune of the head is possible",
-            retrofit="no: only where the checkpoint ships it (or a separate module is published)",
-            when="the model has it: best choice for large models, flat over content, 1-4 tokens",
-            when_not="targets below about 1 B (host time of a round dominates); MoE at batch 1-2",
-            engines=(
-                ("vllm", "method mtp"),
-                ("sglang", "NEXTN"),
-                ("trtllm", "MTP"),
-                ("llama.cpp", "draft-mtp"),
-            ),
-            sources=(
-                "arXiv:2412.19437 (DeepSeek-V3)",
-                "ggml-org/llama.cpp pull 22673",
-                "NVIDIA selection guide, 2026-09-02, as the press reports it",
-            ),
-        )
+    family = "mtp"
+    usual_work = replace(PASS_PER_TOKEN, hidden_states=1)
 
     def applies(self, arch: ModelArch) -> str | None:
         """Only where the checkpoint has the layers."""
@@ -73,7 +52,7 @@ class Mtp:
             else ""
         )
         spec = DrafterSpec(
-            family="mtp",
+            family=self.family,
             drafter_id="in checkpoint",
             kind="derived" if np.any(arch.mtp.weights) else "assumed",
             source=f"{arch.source}: {layers} MTP layer(s)",
@@ -126,19 +105,10 @@ class Mtp:
             notes=row.notes,
         )
 
-    def work(self, spec: DrafterSpec) -> DraftWork:  # noqa: ARG002 - the same for every module
-        """D passes of one row."""
-        return DraftWork(
-            passes_fixed=0.0,
-            passes_per_token=1.0,
-            rows_follow_draft=False,
-            hidden_states=HIDDEN_STATES,
-        )
-
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
         """Layers and head at the target's bits; wider in a GGUF, bf16 beside 4-bit weights."""
         if not spec.in_checkpoint:
-            return replace(spec, head_bits=fmt.head_bits)
+            return super().in_format(spec, fmt)
         total = spec.weight_bytes * 8 / spec.core_bits
         routed = spec.routed_weights
         bits = _stored_bits(fmt, routed / largest([1, routed + spec.core_weights]))

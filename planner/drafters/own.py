@@ -5,8 +5,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from planner.arch.assemble import assemble
+from planner.arch.fields import Fields
 from planner.arch.load import load_model
 from planner.arch.records import ModelArch, MtpShape
+from planner.arch.weights import weight_counts
 from planner.drafters.own_config import DraftConfig, read_config
 from planner.drafters.records import DrafterSpec, Family
 from planner.drafters.shapes import (
@@ -36,6 +38,11 @@ class _Own:
     window: int | None
     windowed_layers: int
     path: Path
+
+    @property
+    def fields(self) -> Fields:
+        """The keys of the config."""
+        return self.config.fields
 
     def spec(self, family: Family, core: int, head: int) -> DrafterSpec:
         """The record, with an own head; each form changes what differs."""
@@ -92,7 +99,9 @@ def inspect_drafter(path: Path) -> tuple[str, DrafterSpec] | None:
     if form is None:
         return None
     own = _own(config, path)
-    vocabulary = own.shape.vocab_size or config.need("draft_vocab_size", "truncated_vocab_size")
+    vocabulary = own.shape.vocab_size or config.fields.need_int(
+        "draft_vocab_size", "truncated_vocab_size"
+    )
     target = assemble(
         (),
         name="its target",
@@ -114,18 +123,16 @@ def draft_model(draft: ModelArch, where: str, arch: ModelArch) -> DrafterSpec:
     Raises:
         InputError: its vocabulary is not the target's.
     """
-    if draft.vocab_size != arch.vocab_size and abs(draft.vocab_size - arch.vocab_size) > MAX_PAD:
+    if abs(draft.vocab_size - arch.vocab_size) > MAX_PAD:
         raise InputError(
             f"the draft model {where} has a vocabulary of {draft.vocab_size}, {arch.name} has "
             f"{arch.vocab_size}: drafting needs the same tokens; choose a smaller model of the "
             "target's own family"
         )
     mixer, head = draft.main_attention, draft.vocab_size * draft.hidden_size
-    fmt = draft.native_format
-    core_bits = fmt.bits_per_weight if fmt else BF16_BITS
-    head_bits = fmt.head_bits if fmt else BF16_BITS
+    core_bits, head_bits = target_bits(draft)
     outside = head if draft.tied_embeddings else 2 * head
-    core = max(0, draft.params_active - outside)
+    stored = (draft.params_total - outside) * core_bits / 8 + outside * head_bits / 8
     return DrafterSpec(
         family="external",
         drafter_id=where,
@@ -133,10 +140,9 @@ def draft_model(draft: ModelArch, where: str, arch: ModelArch) -> DrafterSpec:
         source=draft.source,
         layers=draft.num_layers,
         hidden_size=draft.hidden_size,
-        core_weights=core,
+        core_weights=max(0, draft.params_active - outside),
         head_weights=head,
-        weight_bytes=draft.checkpoint_bytes
-        or int((draft.params_total - outside) * core_bits / 8 + outside * head_bits / 8),
+        weight_bytes=draft.checkpoint_bytes or int(stored),
         core_bits=core_bits,
         head_bits=head_bits,
         kv_bytes_per_token=draft.kv_bytes_per_token or 0,
@@ -145,9 +151,7 @@ def draft_model(draft: ModelArch, where: str, arch: ModelArch) -> DrafterSpec:
         num_kv_heads=mixer.num_kv_heads,
         head_dim=mixer.head_dim,
         max_position=draft.max_position,
-        routed_weights=sum(
-            g.count * g.moe.num_experts * g.moe.expert_weights for g in draft.groups if g.moe
-        ),
+        routed_weights=weight_counts(draft).experts,
         notes=(*draft.assumptions, *draft.warnings),
     )
 
@@ -158,11 +162,11 @@ def _form(config: DraftConfig) -> str | None:
     projector = str(config.block_section.get("projector_type", "")).lower()
     signs = (
         ("dspark", "dspark" in name or projector == "dspark"),
-        ("dspark", config.value("dspark_block_size") is not None),
+        ("dspark", config.fields.has("dspark_block_size")),
         ("dflash", "dflash" in name or bool(config.block_section)),
         ("peagle", "peagle" in name or "p_eagle" in name),
         ("eagle3", "eagle3" in name),
-        ("eagle3", config.value("draft_vocab_size", "truncated_vocab_size") is not None),
+        ("eagle3", config.fields.has("draft_vocab_size", "truncated_vocab_size")),
         ("eagle1", "eagle" in name),
         ("mtp", any(word in name for word in ("mtp", "nextn", "assistant"))),
     )
@@ -170,22 +174,20 @@ def _form(config: DraftConfig) -> str | None:
 
 
 def _own(config: DraftConfig, path: Path) -> _Own:
-    hidden, heads = config.need("hidden_size"), config.need("num_attention_heads")
-    layers = config.need("num_hidden_layers")
-    if layers > MAX_LAYERS:
-        raise InputError(f"{config.where}: {layers} draft layers; at most {MAX_LAYERS} are read")
-    kinds = [str(kind) for kind in config.items("layer_types")]
-    window = config.whole("sliding_window")
-    if config.value("use_sliding_window") is False or not window:
-        window = None
+    fields = config.fields
+    hidden, heads = fields.need_int("hidden_size"), fields.need_int("num_attention_heads")
+    layers = fields.need_int("num_hidden_layers", high=MAX_LAYERS)
+    kinds = [str(kind) for kind in fields.items("layer_types") or ()]
+    slides = fields.value("use_sliding_window")[1] is not False
+    window = fields.count("sliding_window") or None if slides else None
     windowed = sum("sliding" in kind for kind in kinds) if kinds else layers
     shape = DraftShape(
         hidden_size=hidden,
         num_heads=heads,
-        num_kv_heads=config.need("num_key_value_heads"),
-        head_dim=config.whole("head_dim") or hidden // heads,
-        ffn_width=config.need("intermediate_size"),
-        vocab_size=config.whole("vocab_size") or 0,
+        num_kv_heads=fields.need_int("num_key_value_heads"),
+        head_dim=fields.count("head_dim") or hidden // heads,
+        ffn_width=fields.need_int("intermediate_size"),
+        vocab_size=fields.count("vocab_size"),
     )
     if shape.num_heads % shape.num_kv_heads:
         raise InputError(
@@ -196,9 +198,9 @@ def _own(config: DraftConfig, path: Path) -> _Own:
         config=config,
         shape=shape,
         layers=layers,
-        target_hidden=config.whole("target_hidden_size") or hidden,
+        target_hidden=fields.count("target_hidden_size") or hidden,
         bits=_bits(config),
-        max_position=config.whole("max_position_embeddings") or None,
+        max_position=fields.count("max_position_embeddings") or None,
         window=window,
         windowed_layers=windowed if window else 0,
         path=path,
@@ -218,6 +220,10 @@ def _check_target(own: _Own, arch: ModelArch) -> None:
             f"{own.config.where} drafts from hidden states of width {own.target_hidden}, but "
             f"{arch.name} has {arch.hidden_size}: it was made for another target"
         )
+    _check_vocabulary(own, arch)
+
+
+def _check_vocabulary(own: _Own, arch: ModelArch) -> None:
     if own.shape.vocab_size and own.shape.vocab_size != arch.vocab_size:
         raise InputError(
             f"{own.config.where} has a vocabulary of {own.shape.vocab_size}, but {arch.name} has "
@@ -253,15 +259,14 @@ def _mtp(own: _Own, arch: ModelArch) -> DrafterSpec:
     """A separate MTP module: its layers, a 2h x h projection, the target's head."""
     h = own.shape.hidden_size
     core = own.layers * own.shape.layer_weights() + 2 * h * own.target_hidden
-    if own.shape.vocab_size and own.shape.vocab_size != arch.vocab_size:
-        _check_target(own, arch)
+    _check_vocabulary(own, arch)
     return replace(_shared_head(own.spec("mtp", core, 0), arch), retrofit=False)
 
 
 def _dflash(own: _Own, arch: ModelArch) -> DrafterSpec:
     """Layers and a projection of the captured states; block 16 counts the anchor: D = 15."""
     _check_target(own, arch)
-    block = own.config.whole("block_size")
+    block = own.fields.count("block_size")
     limit = max(1, block - 1) if block else None
     return _block(own, arch, "dflash", limit)
 
@@ -269,23 +274,23 @@ def _dflash(own: _Own, arch: ModelArch) -> DrafterSpec:
 def _dspark(own: _Own, arch: ModelArch) -> DrafterSpec:
     """As DFlash; the block counts draft positions: D = block. Markov tables add memory."""
     _check_target(own, arch)
-    block = own.config.whole("block_size", "dspark_block_size")
+    block = own.fields.count("block_size", "dspark_block_size")
     spec = _block(own, arch, "dspark", block or None)
-    rank = own.config.whole("markov_rank", "dspark_markov_rank") or 0
+    rank = own.fields.count("markov_rank", "dspark_markov_rank")
     tables = 2 * arch.vocab_size * rank
     notes = (*spec.notes, f"Markov rank {rank}") if rank else spec.notes
     return replace(spec, weight_bytes=spec.weight_bytes + int(tables * own.bits / 8), notes=notes)
 
 
 def _block(own: _Own, arch: ModelArch, family: Family, limit: int | None) -> DrafterSpec:
-    states = own.config.items(
+    states = own.fields.items(
         "target_layer_ids", "dspark_target_layer_ids", "aux_hidden_state_layer_ids"
     )
-    captured = len(states) or own.layers
+    captured = len(states or ()) or own.layers
     core = own.layers * own.shape.layer_weights()
     core += captured * own.target_hidden * own.shape.hidden_size
     spec = _shared_head(own.spec(family, core, 0), arch)
-    draft_vocab = own.config.whole("draft_vocab_size")
+    draft_vocab = own.fields.count("draft_vocab_size")
     if draft_vocab and draft_vocab < arch.vocab_size:
         head = draft_vocab * own.shape.hidden_size
         spec = replace(own.spec(family, core, head), shared_head=False)
@@ -303,7 +308,10 @@ def _shared_head(spec: DrafterSpec, arch: ModelArch) -> DrafterSpec:
 
 
 def _draft_head(own: _Own, arch: ModelArch) -> int:
-    words = own.config.whole("draft_vocab_size", "truncated_vocab_size") or arch.vocab_size
+    words = (
+        own.fields.optional_int("draft_vocab_size", "truncated_vocab_size", low=0)
+        or arch.vocab_size
+    )
     if words > arch.vocab_size:
         raise InputError(
             f"{own.config.where}: draft_vocab_size {words} is larger than the vocabulary of "

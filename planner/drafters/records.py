@@ -91,6 +91,10 @@ class DraftWork:
 
 NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)
 """Nothing is drafted."""
+ONE_PASS = DraftWork(passes_fixed=1.0, passes_per_token=0.0, rows_follow_draft=True)
+"""The whole draft at once, in a pass of D + 1 rows."""
+PASS_PER_TOKEN = DraftWork(passes_fixed=0.0, passes_per_token=1.0, rows_follow_draft=False)
+"""Token after token, in D passes of one row."""
 
 
 @dataclass(frozen=True, slots=True)

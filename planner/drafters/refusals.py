@@ -4,12 +4,10 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any
 
-import yaml
-
+from hwprofiles.yamlfile import parse_shipped
 from planner.arch.records import ModelArch
+from planner.drafters.base import DATA
 from planner.drafters.records import DrafterSpec
 
 Version = tuple[int, ...]
@@ -74,22 +72,19 @@ def version_of(text: str) -> Version:
 @lru_cache(maxsize=1)
 def rules() -> tuple[Rule, ...]:
     """All refusals."""
-    text = files("planner.drafters").joinpath("data/refusals.yaml").read_text("utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    listed: dict[str, Any] = yaml.load(text, loader)  # noqa: S506 - a safe loader
     return tuple(
         Rule(
-            rule_id=raw["id"],
-            engine=raw["engine"],
-            since=version_of(str(raw.get("since", ""))),
-            before=version_of(str(raw["before"])),
-            families=frozenset(raw["families"]),
-            when=raw["when"],
-            says=raw["says"],
-            use=raw["use"],
-            source=raw["source"],
+            rule_id=row["id"],
+            engine=row["engine"],
+            since=version_of(str(row.get("since", ""))),
+            before=version_of(str(row["before"])),
+            families=frozenset(row["families"]),
+            when=row["when"],
+            says=row["says"],
+            use=row["use"],
+            source=row["source"],
         )
-        for raw in listed["rules"]
+        for row in parse_shipped(DATA / "refusals.yaml")["rules"]
     )
 
 

@@ -13,12 +13,7 @@ from planner.drafters.records import DrafterSpec, DraftWork, Family
 from planner.errors import InputError
 
 DRAFTERS: Mapping[Family, DrafterFamily] = {
-    "external": External(),
-    "eagle3": Eagle3(),
-    "mtp": Mtp(),
-    "dflash": DFlash(),
-    "dspark": DSpark(),
-    "ngram": Ngram(),
+    one.family: one for one in (External(), Eagle3(), Mtp(), DFlash(), DSpark(), Ngram())
 }
 
 

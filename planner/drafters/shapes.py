@@ -11,7 +11,6 @@ import numpy as np
 
 from planner.arch.columns import largest, smallest
 from planner.arch.records import ModelArch, WeightFormat
-from planner.drafters.records import DrafterSpec
 
 BF16_BITS = 16.0
 BYTES_16BIT = 2
@@ -106,8 +105,3 @@ def mixed_bits(fmt: WeightFormat, routed_share: float) -> float:
 def target_head_weights(arch: ModelArch) -> int:
     """V*h: the target's own LM head, read once a pass where the drafter shares it."""
     return arch.vocab_size * arch.hidden_size
-
-
-def with_shared_format(spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
-    """A drafter stored in bf16 that shares the target's head: the head follows the target."""
-    return replace(spec, head_bits=fmt.head_bits) if spec.shared_head else spec

@@ -8,9 +8,9 @@ from typing import Any
 import pytest
 from drafter_targets import DEEPSEEK_V3, KIMI_K3, LLAMA31_8B, QWEN3_8B, QWEN36_27B
 
+from planner.arch.json_file import MAX_CONFIG_BYTES
 from planner.arch.records import ModelArch
 from planner.drafters.own import read_drafter
-from planner.drafters.own_config import MAX_BYTES
 from planner.drafters.select import drafters_for
 from planner.errors import InputError
 
@@ -130,7 +130,7 @@ def test_missing_and_huge_configs(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="cannot read"):
         read_drafter(tmp_path / "nothing", LLAMA31_8B)
     with (tmp_path / "config.json").open("wb") as file:
-        file.truncate(MAX_BYTES + 1)
+        file.truncate(MAX_CONFIG_BYTES + 1)
     with pytest.raises(InputError, match="larger"):
         read_drafter(tmp_path, LLAMA31_8B)
 
