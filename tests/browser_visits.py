@@ -10,8 +10,9 @@ import pytest
 from playwright.sync_api import Browser, Page, sync_playwright
 from tune_results import tune_result
 
-from autotune.tune.html_page import tune_html
+from autotune.tune.html_page import tune_page
 from planner.cli import main as cli
+from planner.report.html.write import write_page
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("google-chrome")
 FLAGS = ["--disable-gpu", "--disable-background-networking", "--disable-component-update",
@@ -28,6 +29,10 @@ COMMANDS = {
     "recommend-load": [
         "recommend", "--model", "Qwen3-8B", "--gpu", "h200", "--qps", "2", "--prompt-len", "1K",
         "--output-len", "256",
+    ],
+    "recommend-cards": [
+        "recommend", "--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--gpu", "2x3090", "--gpu",
+        "H200", "--gpu", "5060 Ti 16G", "--gpu", "3050",
     ],
     "evidence": ["evidence"],
     "design": ["design", "--from", "Qwen/Qwen3-8B", "--gpu", "h100", "--gpu", "2x4090"],
@@ -70,5 +75,5 @@ def written(folder: Path) -> dict[str, Path]:
     for name, command in COMMANDS.items():
         own = ["--calibration", "none"] if command[0] == "recommend" else []
         assert cli.run([*command, *own, "--html", str(files[name])]) == 0
-    files["tune"].write_text(tune_html(tune_result()), encoding="utf-8")
+    write_page(files["tune"], tune_page(tune_result()))
     return files

@@ -15,7 +15,7 @@ from autotune.commands.broken_off import kept_cells
 from autotune.commands.engine_options import EngineArgs, Port, Program
 from autotune.commands.termination import terminated_like_interrupted
 from autotune.engines.adapter import EngineAdapter
-from autotune.tune.html_page import tune_html
+from autotune.tune.html_page import tune_page
 from autotune.tune.prompts import PromptSet, read_prompts, shipped_prompts
 from autotune.tune.run import Wanted, planned_in, tune_endpoints, tune_launch
 from autotune.tune.schedule import Effort
@@ -132,7 +132,7 @@ def command(
         else:
             result = tune_endpoints(_addresses(endpoint or []), wanted, found[0] if found else None)
     if html is not None:
-        write_page(html, tune_html(result), force=force)
+        write_page(html, tune_page(result), force=force)
     print(result.model_dump_json(indent=1) if as_json else result_text(result), end="")
     if as_json:
         print()

@@ -5,12 +5,12 @@ from __future__ import annotations
 import shlex
 
 from autotune.tune.result import ArmResult, Interval, TuneResult
-from planner import __version__
 from planner.report.html.content import (
     Cell,
     Figure,
     Key,
     Number,
+    Origin,
     Page,
     Section,
     Table,
@@ -19,7 +19,6 @@ from planner.report.html.content import (
     in_both_widths,
 )
 from planner.report.html.forest import Row, forest
-from planner.report.html.render import html
 from planner.report.wording import family_title, rate
 
 _WORDS: dict[str, tuple[str, Tone]] = {
@@ -30,16 +29,8 @@ _WORDS: dict[str, tuple[str, Tone]] = {
 }
 _STATES = {"ok": "ok", "note": "not checked", "doubt": "doubt", "invalid": "invalid"}
 _PAIRED = "paired blocks of the same prompts, autotune/tune/compare.py"
+_BEFOREHAND = "the plan's model, beforehand"
 _COUNTED = "counters of the engine"
-
-
-def tune_html(result: TuneResult) -> str:
-    """The file of `tune --html`.
-
-    Raises:
-        InputError: Jinja2 is not installed.
-    """
-    return html(tune_page(result))
 
 
 def tune_page(result: TuneResult) -> Page:
@@ -59,9 +50,8 @@ def tune_page(result: TuneResult) -> Page:
         tiles=_tiles(result),
         gauge=None,
         command=(shlex.join(result.change.argv),) if result.change else (),
-        sections=tuple(s for s in _sections(result) if s.figures or s.tables or s.items),
-        footer=f"planner {__version__}. Measured on the engine named above, with the traffic named "
-        "above.",
+        sections=tuple(s for s in _sections(result) if not s.empty),
+        footer="Measured on the engine named above, with the traffic named above.",
     )
 
 
@@ -147,9 +137,15 @@ def _arms(result: TuneResult, arms: list[ArmResult]) -> Figure:
         f"Measured speedup of {len(rows)} arms over the baseline",
         in_both_widths(lambda layout: forest(rows, "x", layout)),
         Table(
-            ("arm", "drafter", "D", "tok/s", "speedup", "80 %", "blocks", "dropped after"),
+            ("arm", "drafter", "D", "tok/s", *_SPEEDUPS, "blocks", "dropped after"),
             tuple(map(_arm_row, result.arms)),
             left=2,
+            origins={
+                "D": Origin("given", "the arm's setting"),
+                "80 %": Origin("measured", _PAIRED),
+                "blocks": Origin("measured", "blocks of prompts run"),
+                "dropped after": Origin("measured", "block after which the arm was clearly slower"),
+            },
         ),
         legend=legend,
     )
@@ -170,9 +166,17 @@ def _arm_row(arm: ArmResult) -> tuple[Cell, ...]:
         _measured(arm.tokens_per_s, "decoding of one request"),
         "-" if gain is None else Number(f"{gain.point:.2f}x", "measured", _PAIRED),
         "-" if gain is None else _bounds(gain),
+        _predicted(arm.predicted_before),
         str(arm.blocks),
         "-" if arm.dropped_after is None else str(arm.dropped_after),
     )
+
+
+_SPEEDUPS = ("speedup", "80 %", "predicted")
+
+
+def _predicted(value: float | None) -> Cell:
+    return "-" if value is None else Number(f"{value:.2f}x", "derived", _BEFOREHAND)
 
 
 def _pieces(result: TuneResult) -> Table:
@@ -187,7 +191,7 @@ def _pieces(result: TuneResult) -> Table:
             *(
                 "-" if value is None else Number(f"{value:.2f}x", "derived", origin)
                 for value, origin in (
-                    (arm.predicted_before, "the plan's model, beforehand"),
+                    (arm.predicted_before, _BEFOREHAND),
                     (arm.predicted_after, "equation with the measured pieces"),
                     (arm.predicted_left_out, "round costs of the other arms"),
                     (arm.replanned, "the planner with what was learned"),

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from pathlib import Path
 from typing import Any
 
-from planner.cli.design_options import question_of, with_options
+from planner.cli.design_options import OPTIONS, question_of, with_options
+from planner.cli.html_file import check_html, write_html
+from planner.cli.options import typed_again
 from planner.cli.progress import working
 from planner.design.answer import design
 from planner.design.question import DesignQuestion
@@ -23,12 +24,7 @@ CHECK_GROUP = "planner.config_check"
 def _run(typed: Mapping[str, Any]) -> None:
     """Which architecture, heads and drafter to pretrain for these deployments?"""
     question, out, html = question_of(typed), typed["out"], typed["html"]
-    if typed["force"] and out is None and html is None:
-        raise InputError(
-            "--force has nothing to overwrite without --out DIR or --html FILE; add one or drop it"
-        )
-    if html is not None:
-        _ready(html, force=typed["force"])
+    check_html(html, force=typed["force"], others={"--out DIR": out})
     study = typed["study"]
     with working("comparing architectures"):
         result = design(question) if study is None else _sampled(question, study, typed["trials"])
@@ -40,7 +36,9 @@ def _run(typed: Mapping[str, Any]) -> None:
             for said in _checks(result.chosen.config):
                 sys.stderr.write(f"{out}/config.json: {said}\n")
     if html is not None:
-        _write_html(html, result, force=typed["force"])
+        from planner.report.html.design_page import design_page  # noqa: PLC0415  # few ask for it
+
+        write_html(html, design_page(result, _again(typed)), force=typed["force"])
     if typed["json"]:
         print(result.model_dump_json(indent=1))
     else:
@@ -50,17 +48,12 @@ def _run(typed: Mapping[str, Any]) -> None:
 command = with_options(_run)
 
 
-def _ready(path: Path, *, force: bool) -> None:
-    from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
-
-    ready_to_write(path, force=force)
-
-
-def _write_html(path: Path, result: DesignResult, *, force: bool) -> None:
-    from planner.report.html.design_page import design_html  # noqa: PLC0415  # few ask for it
-    from planner.report.html.write import write_page  # noqa: PLC0415
-
-    write_page(path, design_html(result), force=force)
+def _again(typed: Mapping[str, Any]) -> tuple[str, ...]:
+    """The command that asks the same, without what it shall do with the answer."""
+    answer = ("out", "force", "json", "html")
+    asked = {name: typed[name] for name in OPTIONS if name not in answer}
+    defaults = {name: option.default for name, option in OPTIONS.items()}
+    return ("planner", "design", *typed_again(asked, defaults))
 
 
 def _sampled(question: DesignQuestion, study: str, trials: int) -> DesignResult:

@@ -10,8 +10,8 @@ from typing import Annotated
 
 import typer
 
+from planner.cli.html_file import check_html, write_html
 from planner.cli.progress import working
-from planner.errors import InputError
 from planner.evidence.accuracy import accuracy
 from planner.evidence.gate import Comparison, committed, compare, record
 
@@ -27,16 +27,15 @@ def command(
     force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier FILE.")] = False,
 ) -> None:
     """Run the model over all measurements kept here and print how wrong it is."""
-    _check_html(html, force=force)
+    check_html(html, force=force, others={})
     with working("running the model over the measurements"):
         found = accuracy()
     figures = record(found)
     remarks = _remarks(compare(committed(), figures))
     if html is not None:
-        from planner.report.html.evidence_page import evidence_html  # noqa: PLC0415  # an extra
-        from planner.report.html.write import write_page  # noqa: PLC0415
+        from planner.report.html.evidence_page import evidence_page  # noqa: PLC0415  # few ask
 
-        write_page(html, evidence_html(found, figures, remarks), force=force)
+        write_html(html, evidence_page(found, figures, remarks), force=force)
     if as_json:
         rows = {
             "excluded_rows": [asdict(item) for item in found.excluded],
@@ -48,16 +47,6 @@ def command(
     from planner.report.screen import screen_text  # noqa: PLC0415
 
     sys.stdout.write(screen_text(accuracy_page(figures, remarks)))
-
-
-def _check_html(path: Path | None, *, force: bool) -> None:
-    if path is None:
-        if force:
-            raise InputError("--force has nothing to overwrite without --html FILE; drop it")
-        return
-    from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
-
-    ready_to_write(path, force=force)
 
 
 def _remarks(comparison: Comparison) -> list[str]:

@@ -128,6 +128,17 @@ def _default(value: object) -> object:
     return None if value is None else [value]
 
 
+def typed_again(asked: Mapping[str, object], defaults: Mapping[str, object]) -> list[str]:
+    """The options as words of a command line, without those that say the default."""
+    words: list[str] = []
+    for name, value in asked.items():
+        if value is None or value == defaults[name]:
+            continue
+        for one in value if isinstance(value, (list, tuple)) else (value,):
+            words += [f"--{name.replace('_', '-')}", str(one)]
+    return words
+
+
 def question_from(typed: Mapping[str, Any]) -> Question:
     """The question that the options state, each value parsed; contradictions are not looked for.
 

@@ -12,8 +12,14 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 import typer
 
 from planner.cli.contradictions import check_question
+from planner.cli.html_file import check_html, write_html
 from planner.cli.launchable import launchable
-from planner.cli.options import question_from, with_question_options
+from planner.cli.options import (
+    QUESTION_OPTIONS,
+    question_from,
+    typed_again,
+    with_question_options,
+)
 from planner.cli.verbs import attach_plugin, find_plugin
 from planner.errors import InputError, PlannerError
 from planner.search.records import Plan
@@ -23,12 +29,22 @@ from planner.search.sweep import search
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
+    from planner.emit.records import Emission
     from planner.report.comparison import Answer
+    from planner.report.html.content import Page
+    from planner.report.html.plan_sections import Start
     from planner.report.prices import Prices
     from planner.search.question import Question
 
 SEVERAL = frozenset({"model", "gpu"})
 """Options that may be repeated; more than one value gives a comparison."""
+
+
+class Asked(NamedTuple):
+    """One question, and the command that asks it alone."""
+
+    question: Question
+    typed: tuple[str, ...]
 
 
 class Wanted(NamedTuple):
@@ -54,7 +70,8 @@ def _run(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print plan.json instead.")] = False,
     html: Annotated[
-        Path | None, typer.Option("--html", metavar="FILE", help="Write the plan as one HTML page.")
+        Path | None,
+        typer.Option("--html", metavar="FILE", help="Write the answer as one HTML page."),
     ] = None,
     build: Annotated[
         bool, typer.Option("--build", help="Build the verification kernel into DIR.")
@@ -91,16 +108,23 @@ def _prices(path: Path | None) -> Prices | None:
     return read_prices(path)
 
 
-def _questions(asked: Mapping[str, object]) -> list[Question]:
+def _questions(asked: Mapping[str, object]) -> list[Asked]:
     """One question for each pair of --model and --gpu, every one checked before any is answered."""
-    questions = [
-        question_from({**asked, "model": model, "gpu": gpu})
+    pairs = [
+        {**asked, "model": model, "gpu": gpu}
         for model in _texts(asked["model"])
         for gpu in _texts(asked["gpu"])
     ]
-    for question in questions:
-        check_question(question)
+    questions = [Asked(question_from(one), _command(one)) for one in pairs]
+    for one in questions:
+        check_question(one.question)
     return questions
+
+
+def _command(asked: Mapping[str, object]) -> tuple[str, ...]:
+    """The words that ask the same again."""
+    defaults = {name: option.default for name, option in QUESTION_OPTIONS.items()}
+    return ("planner", "recommend", *typed_again(asked, defaults))
 
 
 def _texts(values: object) -> list[str]:
@@ -108,33 +132,21 @@ def _texts(values: object) -> list[str]:
 
 
 def _check_outputs(wanted: Wanted, questions: int) -> None:
-    if wanted.force and wanted.out is None and wanted.html is None:
-        raise InputError(
-            "--force has nothing to overwrite without --out DIR or --html FILE; "
-            "add one or drop --force"
-        )
     if wanted.build:
         if wanted.out is None:
             raise InputError("--build needs a folder for the kernel; add --out DIR")
         _build_command()
-    single = (
-        ("--out", wanted.out),
-        ("--all-evaluations", wanted.all_evaluations),
-        ("--html", wanted.html),
-    )
-    for option, value in single:
+    for option, value in (("--out", wanted.out), ("--all-evaluations", wanted.all_evaluations)):
         if value is not None and questions > 1:
             raise InputError(
                 f"{option} {value} takes one plan and {questions} were asked for; "
                 "give one --model and one --gpu"
             )
-    if wanted.html is not None:
-        from planner.report.html.write import ready_to_write  # noqa: PLC0415  # few ask for it
-
-        ready_to_write(wanted.html, force=wanted.force)
+    check_html(wanted.html, force=wanted.force, others={"--out DIR": wanted.out})
 
 
-def _answer(question: Question, wanted: Wanted) -> None:
+def _answer(asked: Asked, wanted: Wanted) -> None:
+    question = asked.question
     plan, emission = launchable(question, must=wanted.out is not None)
     if wanted.all_evaluations is not None:
         _write_evaluations(question, wanted.all_evaluations)
@@ -144,16 +156,36 @@ def _answer(question: Question, wanted: Wanted) -> None:
         plan = write_out(wanted.out, plan, emission, force=wanted.force)
     notes = emission.notes if emission else ()
     if wanted.html is not None:
-        from planner.report.html.plan_page import plan_html  # noqa: PLC0415  # few ask for it
-        from planner.report.html.write import write_page  # noqa: PLC0415
-
-        write_page(wanted.html, plan_html(question, plan, notes), force=wanted.force)
+        write_html(
+            wanted.html,
+            _page(question, plan, _start(emission, wanted, asked.typed)),
+            force=wanted.force,
+        )
     if wanted.as_json:
         print(plan_json(plan))
     else:
         _print_page(plan, notes, wanted)
     if wanted.build and wanted.out is not None:
         _build(wanted.out / "plan.json")
+
+
+def _start(emission: Emission | None, wanted: Wanted, typed: tuple[str, ...]) -> Start:
+    """What the page says of starting: launch.sh, and the files that the engine is given by name."""
+    from planner.report.html.content import Listing  # noqa: PLC0415  # few ask for a page
+    from planner.report.html.plan_sections import Start  # noqa: PLC0415
+
+    if emission is None:
+        return Start()
+    read = {"launch.sh", *emission.launch.argv}
+    files = tuple(Listing(file.name, file.text) for file in emission.files if file.name in read)
+    return Start(emission.notes, files, typed, str(wanted.out) if wanted.out else "")
+
+
+def _page(question: Question, plan: Plan, start: Start) -> Page:
+    from planner.report.html.plan_page import plan_page  # noqa: PLC0415  # few ask for a page
+    from planner.search.anatomy import anatomy  # noqa: PLC0415
+
+    return plan_page(plan, anatomy(question, plan), start)
 
 
 def _write_evaluations(question: Question, path: Path) -> None:
@@ -179,21 +211,25 @@ def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted) -> None:
     sys.stdout.write(screen_text(shown))
 
 
-def _compare(questions: Sequence[Question], wanted: Wanted) -> None:
+def _compare(questions: Sequence[Asked], wanted: Wanted) -> None:
     """One line, or one JSON object, for each question; fails only when none has an answer."""
     from planner.report.comparison import Answer, comparison  # noqa: PLC0415
     from planner.report.screen import screen_text  # noqa: PLC0415
 
     answers, failures = [], []
-    for question in questions:
+    for question, typed in questions:
         try:
             plan, error = launchable(question, must=False)[0], ""
         except PlannerError as failure:
             plan, error = None, str(failure)
             failures.append(failure)
-        answers.append(Answer(question.model, question.gpu, plan, error))
+        answers.append(Answer(question.model, question.gpu, plan, error, typed))
     if len(failures) == len(questions):
         raise failures[0]
+    if wanted.html is not None:
+        from planner.report.html.comparison_page import comparison_page  # noqa: PLC0415
+
+        write_html(wanted.html, comparison_page(answers, wanted.prices), force=wanted.force)
     if wanted.as_json:
         print(json.dumps([_as_json(answer) for answer in answers], indent=2))
     else:

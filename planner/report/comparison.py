@@ -25,6 +25,8 @@ class Answer(NamedTuple):
     """None where the question has no answer."""
     error: str = ""
     """Why it has none."""
+    typed: tuple[str, ...] = ()
+    """The command that asks this question alone."""
 
 
 def comparison(answers: Sequence[Answer], prices: Prices | None = None) -> list[RenderableType]:

@@ -35,8 +35,13 @@ def speedup(evaluation: Evaluation | TableCell) -> str:
 
 def interval(evaluation: Evaluation | TableCell) -> str:
     """Bounds of the 80 % interval, with as many decimals as the speedup between them."""
-    decimals = _decimals(evaluation.speedup)
-    return f"{evaluation.speedup_lo:.{decimals}f}-{evaluation.speedup_hi:.{decimals}f}"
+    return bounds(evaluation.speedup_lo, evaluation.speedup_hi, beside=evaluation.speedup)
+
+
+def bounds(low: float, high: float, *, beside: float) -> str:
+    """An interval with as many decimals as the value that it belongs to."""
+    decimals = _decimals(beside)
+    return f"{low:.{decimals}f}-{high:.{decimals}f}"
 
 
 def percent(share: float) -> str:

@@ -99,7 +99,7 @@ def test_a_screen_reader_gets_a_name_for_every_picture_and_table(
     tree = page.locator("body").aria_snapshot()
     assert tree.count('img "') == page.locator("svg[role=img]:visible").count() == 7
     assert "- img\n" not in tree
-    assert 'heading "Yes. DSpark' in tree
+    assert 'heading "Yes. 3.2x with DSpark"' in tree
     assert page.locator("h1").count() == 1
     assert page.locator("html").get_attribute("lang") == "en"
 

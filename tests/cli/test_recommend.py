@@ -140,7 +140,6 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         (["--build"], ["--build", "--out"]),
         (["--html", "no-folder/page.html"], ["--html no-folder/page.html", "no folder"]),
         (["--json", "--html", "pyproject.toml"], ["--html pyproject.toml", "--force"]),
-        (["--gpu", "3090", "--html", "page.html"], ["--html page.html", "2 were asked for"]),
         (["--gpu", "3090", "--out", "plan"], ["--out plan", "2 were asked for"]),
     ],
 )

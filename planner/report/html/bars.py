@@ -68,13 +68,14 @@ def _pieces(bar: Bar, scale: Scale, top: float, limit: Limit | None) -> list[Mar
     for piece in bar.pieces:
         left, right = scale.at(start), scale.at(start + piece.value)
         start += piece.value
-        title = f"{piece.name}: {piece.shown}"
+        title = f"{piece.name}: {piece.shown}" if piece.name else piece.shown
         marks.append(rect(Spot(left, top), right - left, BAR, f"{piece.css} cut", title))
         room = right - left - 10
-        for text in (f"{piece.name} {piece.shown}", piece.name, piece.shown):
+        css = "small" if piece.css == "idle" else "on-part"
+        for text in (f"{piece.name} {piece.shown}".strip(), piece.name, piece.shown):
             if len(text) * _CHARACTER <= room:
                 place = Spot((left + right) / 2, top + BAR / 2 + 4)
-                marks.append(label(place, text, "on-part", "middle"))
+                marks.append(label(place, text, css, "middle"))
                 break
     if limit and start > limit.value:
         over = scale.at(limit.value)

@@ -4,9 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from planner.report.html.content import Figure, Key, Layout, Number, Table, in_both_widths
+from planner.report.html.content import (
+    ASKED,
+    Figure,
+    Key,
+    Layout,
+    Number,
+    Origin,
+    Table,
+    in_both_widths,
+)
 from planner.report.html.drawing import Drawing, Mark, Spot, group, label, rect
-from planner.report.wording import ratio, speedup, tokens
+from planner.report.wording import interval, ratio, speedup, tokens
 from planner.search.records import Evaluation, TableCell
 
 BOUNDS = (1.25, 1.5, 2.0, 2.5, 3.0, 4.0)
@@ -114,10 +123,14 @@ def _table(cells: Sequence[TableCell]) -> Table:
             tokens(cell.context_len),
             str(cell.draft_len) if cell.draft_len else "off" if cell.fits else "does not fit",
             Number(ratio(cell.speedup), "fitted", "E[L]/R") if cell.draft_len else "-",
-            Number(f"{cell.speedup_lo:.2f}-{cell.speedup_hi:.2f}", "fitted", "80 % interval")
+            Number(interval(cell), "fitted", "spread of log R and log E[L]")
             if cell.draft_len
             else "-",
         )
         for cell in cells
     ]
-    return Table(("batch", "context", "best D", "speedup", "80 %"), tuple(rows), left=0)
+    fastest = Origin("derived", "the fastest of those searched, planner/search")
+    head = ("batch", "context", "best D", "speedup", "80 %")
+    return Table(
+        head, tuple(rows), left=0, origin=fastest, origins={"batch": ASKED, "context": ASKED}
+    )

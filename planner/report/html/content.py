@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Literal, NamedTuple
 
 from planner.report.html.drawing import Drawing
@@ -12,12 +12,25 @@ Tone = Literal["good", "bad", "open"]
 """How a verdict is coloured; its word says the same."""
 
 
+class Origin(NamedTuple):
+    """Where a figure comes from."""
+
+    kind: str
+    """measured, datasheet, published, derived, fitted or assumed; given: by who asked."""
+    text: str = ""
+    """Formula, document or module."""
+
+
+ASKED = Origin("given", "by the question, or by the grid that is searched")
+"""Of batches, contexts and other inputs."""
+
+
 class Number(NamedTuple):
     """A figure as it is written, and where it comes from."""
 
     text: str
     kind: str
-    """measured, datasheet, published, derived, fitted or assumed."""
+    """As in Origin."""
     origin: str = ""
     """Formula, document or module."""
 
@@ -33,6 +46,23 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     left: int = 1
     """Columns of words."""
+    origin: Origin | None = None
+    """Of the plain cells in every column of numbers that `origins` does not name."""
+    origins: Mapping[str, Origin] = field(default_factory=dict)
+    """Column -> origin of its plain cells."""
+
+    @property
+    def wordy(self) -> bool:
+        """Whether a row reads as a paragraph, and is one where the page is narrow."""
+        return self.left >= 3 and len(self.head) <= 6
+
+    def origin_of(self, column: int, cell: Cell) -> Origin | None:
+        """Where a cell comes from; None for words, and for what is not there."""
+        if isinstance(cell, Number):
+            return Origin(cell.kind, cell.origin)
+        named = self.origins.get(self.head[column])
+        origin = named or (self.origin if column >= self.left else None)
+        return origin if any(character.isdigit() for character in cell) else None
 
 
 class Key(NamedTuple):
@@ -42,6 +72,13 @@ class Key(NamedTuple):
     """Class that colours the swatch."""
     name: str
     value: Cell = ""
+
+
+class Listing(NamedTuple):
+    """Text of a file, or lines for a shell."""
+
+    name: str
+    text: str
 
 
 class Layout(NamedTuple):
@@ -87,8 +124,15 @@ class Section:
     figures: tuple[Figure, ...] = ()
     tables: tuple[Table, ...] = ()
     items: tuple[str, ...] = ()
+    listings: tuple[Listing, ...] = ()
     folded: tuple[tuple[str, tuple[str, ...]], ...] = ()
     """Lists that open on demand: (summary, items)."""
+
+    @property
+    def empty(self) -> bool:
+        """Whether a heading would stand alone."""
+        held = (self.figures, self.tables, self.items, self.listings, self.folded)
+        return not any(held)
 
 
 class Tile(NamedTuple):
@@ -121,3 +165,4 @@ class Page:
     """Lines to paste into a shell; empty where there is nothing to start."""
     sections: tuple[Section, ...]
     footer: str
+    command_title: str = "Start it"

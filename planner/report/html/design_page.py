@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from planner import __version__
+from planner.report.command_line import shell_lines
 from planner.report.design import listed, short_drafter
 from planner.report.html.content import (
     Cell,
     Figure,
     Key,
     Number,
+    Origin,
     Page,
     Section,
     Table,
@@ -20,7 +21,6 @@ from planner.report.html.content import (
 )
 from planner.report.html.design_sections import design_sections
 from planner.report.html.pareto import Option, look, pareto
-from planner.report.html.render import html
 from planner.report.wording import rate, ratio
 
 if TYPE_CHECKING:
@@ -31,37 +31,45 @@ ROWS = 5
 SPEED = "geometric mean over the loads, planner/design/evaluate.py"
 
 
-def design_html(result: DesignResult) -> str:
-    """The file of `design --html`.
+def design_page(result: DesignResult, typed: Sequence[str] = ()) -> Page:
+    """The page of a design.
 
-    Raises:
-        InputError: Jinja2 is not installed.
+    Args:
+        result: The answer.
+        typed: The command that gives it, in words; empty where none was typed.
     """
-    return html(design_page(result))
-
-
-def design_page(result: DesignResult) -> Page:
-    """The page of a design."""
     asked, chosen = result.inputs, result.chosen
     best = chosen.design if chosen else result.baseline
     active = f", {_billions(asked.params_active)} active" if asked.params_active else ""
     return Page(
         title=f"Designs of {_billions(asked.params_total)} parameters",
-        about=f"{_billions(asked.params_total)} parameters{active}, within {asked.tolerance:.0%}; "
+        about=f"Which shape to pretrain at {_billions(asked.params_total)} parameters{active}, "
+        f"within {asked.tolerance:.0%}? "
         f"{result.architectures:,} architectures on {len(result.loads)} loads",
-        verdict=f"G = {best.shape.group_size},",
+        verdict=f"G = {best.shape.group_size}.",
         tone="good" if chosen else "open",
-        headline=f"{best.name}, {short_drafter(best.drafter)}",
+        headline=_headline(best),
         sentence=f"Chosen as {chosen.why}." if chosen else "No design was chosen.",
         setting=f"Traded off: {', '.join(word.replace('_', ' ') for word in asked.objectives)}; "
         f"baseline {result.baseline.name}.",
         tiles=_tiles(result, best),
         gauge=None,
-        command=(),
+        command=tuple(shell_lines((*typed, "--out", FOLDER), {})) if typed and chosen else (),
+        command_title="Type this for its config.json and the whole front",
         sections=(*_front(result), *design_sections(result)),
-        footer=f"planner {__version__}; {result.pairs:,} pairs of architecture and load. A "
+        footer=f"{result.pairs:,} pairs of architecture and load. A "
         "prediction of speed, and published evidence on quality; neither is a training run.",
     )
+
+
+FOLDER = "design"
+"""Folder that the command names."""
+
+
+def _headline(best: Design) -> str:
+    shape, drafter = best.shape, short_drafter(best.drafter)
+    heads = f"{shape.num_heads} heads on {shape.num_kv_heads} KV heads"
+    return f"{shape.num_layers} layers of width {shape.hidden_size}, {heads}, {drafter}"
 
 
 def _billions(count: float) -> str:
@@ -120,7 +128,7 @@ def _drawn(result: DesignResult) -> list[Design]:
 
 def _front(result: DesignResult) -> list[Section]:
     axes = _axes(result)
-    classes = list(dict.fromkeys(d.risk for d in _drawn(result)))
+    classes = sorted({d.risk for d in _drawn(result)})
     chosen = result.chosen.design.number if result.chosen else -1
     options = [
         Option(
@@ -156,9 +164,13 @@ def _front(result: DesignResult) -> list[Section]:
 
 
 def _table(designs: Sequence[Design]) -> Table:
-    shape = ("#", "G", "layers", "width", "heads", "KV heads", "params", "KV KiB a token")
+    shape = ("#", "G", "layers", "width", "heads", "KV heads", "params", "KV KiB")
     head = ("design", "drafter", "risk", *shape, "D", "user tok/s", "card tok/s")
-    return Table(head, tuple(map(_row, designs)), left=3)
+    numbered = Origin("derived", "its place on the front")
+    searched = Origin("derived", "choice of the search, planner/design/space.py")
+    fastest = Origin("derived", "the fastest of those searched, one for each load")
+    named = {"#": numbered, "D": fastest}
+    return Table(head, tuple(map(_row, designs)), left=3, origin=searched, origins=named)
 
 
 def _row(d: Design) -> tuple[Cell, ...]:

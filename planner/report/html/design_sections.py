@@ -2,10 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING
 
 from planner.report.design import place
-from planner.report.html.content import Cell, Figure, Number, Section, Table, in_both_widths
+from planner.report.html.content import (
+    Cell,
+    Figure,
+    Listing,
+    Number,
+    Origin,
+    Section,
+    Table,
+    in_both_widths,
+)
 from planner.report.html.forest import Row, forest
 from planner.report.wording import rate
 
@@ -26,7 +36,7 @@ def design_sections(result: DesignResult) -> list[Section]:
         ),
         Section("notes", "Notes", items=result.notes),
     ]
-    return [s for s in found if s.figures or s.tables or s.items]
+    return [s for s in found if not s.empty]
 
 
 def _chosen(result: DesignResult, one: Detail) -> list[Section]:
@@ -54,7 +64,7 @@ def _chosen(result: DesignResult, one: Detail) -> list[Section]:
             link="Acceptance",
             figures=(_sensitivity(result, one),) if one.sensitivity else (),
         ),
-        Section("config", "Its config.json", items=tuple(_config(one))),
+        Section("config", "Its config.json", link="Config", listings=(_config(one),)),
     ]
 
 
@@ -62,8 +72,14 @@ def _loads(result: DesignResult, one: Detail) -> Table:
     rows = zip(result.loads, one.design.served, result.baseline.served, strict=True)
     head = ("load", "D", "speedup", "runs", "user tok/s", "card tok/s")
     return Table(
-        (*head, "baseline D", "baseline card tok/s"), tuple(_load_row(*row) for row in rows)
+        (*head, "baseline D", "baseline card tok/s"),
+        tuple(_load_row(*row) for row in rows),
+        origins={"D": FASTEST, "baseline D": FASTEST, "runs": RUNS},
     )
+
+
+FASTEST = Origin("derived", "the fastest of those searched, planner/design/evaluate.py")
+RUNS = Origin("derived", "requests that fit beside each other, planner/cost/ledger.py")
 
 
 def _load_row(load: DesignLoad, mine: ServedLoad, base: ServedLoad) -> tuple[Cell, ...]:
@@ -93,7 +109,11 @@ def _limits(one: Detail) -> Table:
         for at in one.limits
     )
     head = ("cards", "kernel", "decides", "G on a rank", "D by the tile", "D by the ridge")
-    return Table((*head, "split-KV up to"), rows, left=3)
+    origins = {
+        "G on a rank": Origin("derived", "heads / KV heads after TP"),
+        "split-KV up to": Origin("published", "the engine's kernel paths, planner/tile"),
+    }
+    return Table((*head, "split-KV up to"), rows, left=3, origins=origins)
 
 
 def _sensitivity(result: DesignResult, one: Detail) -> Figure:
@@ -118,6 +138,11 @@ def _sensitivity(result: DesignResult, one: Detail) -> Figure:
             )
             for s in one.sensitivity
         ),
+        origins={
+            "E[L]": Origin("assumed", "ends and middle of the 80 % interval, planner/acceptance"),
+            "best D": FASTEST,
+            "speedup": Origin("fitted", "E[L] * T_target / T_round"),
+        },
     )
     return Figure(
         "sensitivity",
@@ -127,8 +152,8 @@ def _sensitivity(result: DesignResult, one: Detail) -> Figure:
     )
 
 
-def _config(one: Detail) -> list[str]:
-    return [f"{key}: {value}" for key, value in one.config.items()]
+def _config(one: Detail) -> Listing:
+    return Listing("config.json", json.dumps(one.config, indent=2))
 
 
 def _evidence(result: DesignResult) -> Section:
@@ -136,11 +161,16 @@ def _evidence(result: DesignResult) -> Section:
     items = [f"not covered: {gap}" for gap in gaps]
     items += [f"where the class decides, run: {result.ablation}"] if result.ablation else []
     head = ("class", "what it holds", "sources", "designs", "loss, nats", "points")
+    origins = {"designs": Origin("derived", "designs of the front in this class")}
+    published = Origin("published", "lowest and highest of the sources named")
+    table = Table(
+        head, tuple(map(_class, result.evidence)), left=3, origin=published, origins=origins
+    )
     return Section(
         "evidence",
         "Quality risk: evidence, not prediction",
         link="Quality",
-        tables=(Table(head, tuple(map(_class, result.evidence)), left=3),),
+        tables=(table,),
         items=tuple(items),
     )
 

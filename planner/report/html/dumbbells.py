@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from planner.report.accuracy_words import percent
 from planner.report.html.content import Layout
 from planner.report.html.drawing import Drawing, Mark, Spot, circle, label, line
 from planner.report.html.scale import Scale, ticks
@@ -56,6 +57,6 @@ def _pair(pair: Pair, x: Scale, y: float, left: float) -> list[Mark]:
     return [
         label(Spot(left - 10, y + 4), pair.name, "", "end"),
         line(inside, outside, "link"),
-        circle(inside, 4.5, "s6 ring", f"{pair.name}: {pair.inside:.1%} in sample"),
-        circle(outside, 5.5, "s1 ring", f"{pair.name}: {pair.outside:.1%} left out"),
+        circle(inside, 4.5, "s6 ring", f"{pair.name}: {percent(pair.inside)} in sample"),
+        circle(outside, 5.5, "s1 ring", f"{pair.name}: {percent(pair.outside)} left out"),
     ]

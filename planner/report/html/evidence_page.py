@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from planner import __version__
 from planner.evidence.accuracy import Accuracy
 from planner.evidence.records import Outcome
 from planner.report.accuracy_words import (
@@ -21,6 +20,7 @@ from planner.report.html.content import (
     Figure,
     Key,
     Number,
+    Origin,
     Page,
     Section,
     Table,
@@ -30,25 +30,12 @@ from planner.report.html.content import (
 from planner.report.html.dumbbells import Block, Pair, dumbbells
 from planner.report.html.evidence_tables import evidence_tables
 from planner.report.html.families import FAMILIES, look
-from planner.report.html.render import html
 from planner.report.html.scatter import Dot, scatter
 from planner.report.wording import family_title
 
+PREDICTED = Origin("fitted", "planner predict, with constants fitted without the row's origin")
+AS_RUN = Origin("published", "setting of the run, as its source states it")
 _PICTURED = ("drafter family", "engine", "GPU class", "GPU architecture")
-
-
-def evidence_html(found: Accuracy, record: Record, remarks: Sequence[str]) -> str:
-    """The file of `evidence --html`.
-
-    Args:
-        found: The rows with their predictions.
-        record: The figures over them.
-        remarks: How they compare with the committed ones.
-
-    Raises:
-        InputError: Jinja2 is not installed.
-    """
-    return html(evidence_page(found, record, remarks))
 
 
 def evidence_page(found: Accuracy, record: Record, remarks: Sequence[str]) -> Page:
@@ -67,8 +54,7 @@ def evidence_page(found: Accuracy, record: Record, remarks: Sequence[str]) -> Pa
         gauge=None,
         command=(),
         sections=(*_pictures(found, record), *evidence_tables(record, remarks)),
-        footer=f"planner {__version__}. Every row is put to `planner predict` as its source "
-        "describes it.",
+        footer="Every row is put to `planner predict` as its source describes it.",
     )
 
 
@@ -137,6 +123,8 @@ def _speedups(rows: Sequence[Outcome]) -> Figure:
             ("row", "drafter", "card", "D", "measured", "predicted", "80 %", "inside"),
             tuple(map(_row, rows)),
             left=3,
+            origin=PREDICTED,
+            origins={"D": AS_RUN},
         ),
         legend=_families(dots),
     )
@@ -149,11 +137,17 @@ def _row(o: Outcome) -> tuple[Cell, ...]:
         family_title(str(o.row.ask["drafter"])),
         str(o.row.ask["gpu"]),
         str(o.row.ask.get("draft_len", "tree")),
-        Number(f"{o.row.speedup:.2f}", o.row.basis, o.row.source),
+        _measured(o),
         f"{o.blind['speedup']:.2f}",
         f"{low:.2f}-{high:.2f}",
         "yes" if low <= o.row.speedup <= high else "no",
     )
+
+
+def _measured(o: Outcome) -> Number:
+    kind = "measured" if o.row.basis == "measured" else "published"
+    basis = "" if kind == "measured" else f" ({o.row.basis})"
+    return Number(f"{o.row.speedup:.2f}", kind, f"{o.row.source}{basis}")
 
 
 def _families(dots: Sequence[Dot]) -> list[Key]:
@@ -175,6 +169,10 @@ def _ratios(rows: Sequence[Outcome]) -> Figure:
             for o, d in zip(rows, dots, strict=True)
         ),
         left=2,
+        origins={
+            "measured R": Origin("published", "measured E[L] / measured speedup of the row"),
+            "predicted R": PREDICTED,
+        },
     )
     return Figure(
         "ratio-scatter",
@@ -208,6 +206,11 @@ def _group_picture(groups: Mapping[str, Mapping[str, Record]]) -> Figure:
         "group-picture",
         "Median error of the speedup by group",
         in_both_widths(lambda layout: dumbbells(blocks, layout)),
-        Table(("by", "group", "in sample", "left out"), tuple(rows), left=2),
+        Table(
+            ("by", "group", "in sample", "left out"),
+            tuple(rows),
+            left=2,
+            origin=Origin("derived", "median over the rows, planner/evidence/measures.py"),
+        ),
         legend=[Key("s6", "in sample"), Key("s1", "origin left out")],
     )

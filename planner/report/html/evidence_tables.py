@@ -20,7 +20,10 @@ from planner.report.accuracy_words import (
     refusals_sentence,
     validated,
 )
-from planner.report.html.content import Section, Table
+from planner.report.html.content import Origin, Section, Table
+
+SCORED = Origin("derived", "predictions against the rows, planner/evidence/measures.py")
+COUNTED = Origin("derived", "rows counted, planner/evidence")
 
 
 def evidence_tables(record: Record, remarks: Sequence[str]) -> tuple[Section, ...]:
@@ -49,7 +52,7 @@ def _overall(record: Record) -> Section:
         "All figures",
         f"{LEFT_OUT} {WEIGHTS}",
         link="All figures",
-        tables=(Table(head, tuple(rows)),),
+        tables=(Table(head, tuple(rows), origin=SCORED),),
     )
 
 
@@ -69,11 +72,15 @@ def _groups(record: Record) -> list[Section]:
                 f"by-{by.replace(' ', '-').lower()}",
                 f"By {by}",
                 "Two figures: in sample/origin left out; R and speedup are medians.",
-                tables=(Table((by, *head), rows),) if rows else (),
+                tables=(_grouped((by, *head), rows),) if rows else (),
                 items=(few,) if few else (),
             )
         )
     return sections
+
+
+def _grouped(head: tuple[str, ...], rows: tuple[tuple[str, ...], ...]) -> Table:
+    return Table(head, rows, origin=SCORED, origins={"rows": COUNTED, "origins": COUNTED})
 
 
 def _operations(record: Record) -> list[Section]:
@@ -92,7 +99,7 @@ def _operations(record: Record) -> list[Section]:
         cells = [(title, operation_cells(kinds[k], gpus, prefix)) for k, title in _kinds(kinds)]
         rows = tuple((word, *(cell or "-" for cell in row)) for word, row in cells if any(row))
         link = "Operations" if not prefix else ""
-        table = Table(("operation", *gpus), rows)
+        table = Table(("operation", *gpus), rows, origin=SCORED)
         sections.append(Section(name, title, lead, link=link, tables=(table,)))
     return sections
 

@@ -45,7 +45,9 @@ def forest(rows: Sequence[Row], unit: str, layout: Layout) -> Drawing:
         css = "strong" if row.chosen else ""
         y = 10 + height * (n + (0.72 if layout.narrow else 0.5))
         place = Spot(0.0, y - 15) if layout.narrow else Spot(left - 12, y + 4)
-        marks.append(label(place, row.name, css, "start" if layout.narrow else "end"))
+        marks.append(
+            label(place, row.name, f"{css} halo".strip(), "start" if layout.narrow else "end")
+        )
         marks += _row(row, x, y, unit)
     return Drawing(layout.width, bottom + 22, tuple(marks))
 

@@ -8,7 +8,7 @@ from planner.report.memory import parts
 from planner.report.wording import gib, tokens
 from planner.search.records import Evaluation, VramLedger
 
-_CSS = {
+CSS = {
     "weights": "s1",
     "drafter weights": "s2",
     "KV cache": "s3",
@@ -18,7 +18,9 @@ _CSS = {
     "activations": "s5",
     "graphs": "s6",
     "engine reserve": "s6 faint",
+    "free": "idle",
 }
+"""How each part of the memory is coloured."""
 
 
 def memory_figure(plain: Evaluation, drafted: Evaluation | None) -> Figure:
@@ -35,13 +37,13 @@ def memory_figure(plain: Evaluation, drafted: Evaluation | None) -> Figure:
         f"Memory of the fullest GPU: {gib(last.total_mib)} of {gib(capacity)} GiB",
         in_both_widths(lambda layout: stacked(bars, limit, layout)),
         _table(shown),
-        legend=[Key(_CSS[part.name], part.name, f"{gib(part.mib)} GiB") for part in parts(last)],
+        legend=[Key(CSS[part.name], part.name, f"{gib(part.mib)} GiB") for part in parts(last)],
         caption=" ".join(_room(name, one) for name, one in shown),
     )
 
 
 def _bar(name: str, ledger: VramLedger) -> Bar:
-    pieces = [Piece(_CSS[p.name], p.name, p.mib, f"{gib(p.mib)} GiB") for p in parts(ledger)]
+    pieces = [Piece(CSS[p.name], p.name, p.mib, f"{gib(p.mib)} GiB") for p in parts(ledger)]
     return Bar(name, f"{gib(ledger.total_mib)} GiB", tuple(pieces))
 
 
@@ -68,4 +70,4 @@ def _table(shown: list[tuple[str, Evaluation]]) -> Table:
 
 
 def _cell(mib: float) -> Number:
-    return Number(gib(mib), "derived", f"{mib:.1f} MiB, planner/cost/ledger.py")
+    return Number(gib(mib), "derived", "planner/cost/ledger.py")

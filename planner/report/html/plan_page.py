@@ -2,14 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
-from planner import __version__
 from planner.report.command_line import shell_lines
 from planner.report.html.content import Number, Page, Tile, Tone
 from planner.report.html.gauge import gauge
-from planner.report.html.plan_sections import plan_sections
-from planner.report.html.render import html
+from planner.report.html.plan_sections import Start, plan_sections
 from planner.report.verdict import verdict_line, verdict_word
 from planner.report.wording import (
     cards,
@@ -21,34 +17,28 @@ from planner.report.wording import (
     tokens,
     traffic,
 )
-from planner.search.anatomy import Anatomy, anatomy
-from planner.search.question import Question
+from planner.search.anatomy import Anatomy
 from planner.search.records import Plan
 
 _TONES: dict[str, Tone] = {"Yes": "good", "Don't": "bad"}
 
 
-def plan_html(question: Question, plan: Plan, notes: Sequence[str] = ()) -> str:
-    """The file of `recommend --html`.
+def plan_page(plan: Plan, around: Anatomy, start: Start | None = None) -> Page:
+    """The page of a plan.
 
     Args:
-        question: What the plan answers; the curves are computed from it.
         plan: The answer.
-        notes: What the engine's files need first.
-
-    Raises:
-        InputError: Jinja2 is not installed, or plan and question do not belong together.
+        around: The curves and parts that are drawn.
+        start: What it takes to run it.
     """
-    return html(plan_page(plan, anatomy(question, plan), notes))
-
-
-def plan_page(plan: Plan, around: Anatomy, notes: Sequence[str] = ()) -> Page:
-    """The page of a plan."""
+    start = start or Start()
     word = verdict_word(plan)
     asked, drafted = plan.inputs, plan.best_drafted
+    commands = _commands(plan, start)
     return Page(
         title=f"{asked.model_name} on {cards(asked)}: speculative decoding",
-        about=f"{asked.model_name} on {cards(asked)}, {asked.engine} {asked.engine_version}",
+        about=f"Does speculative decoding pay for {asked.model_name} on {cards(asked)} "
+        f"with {asked.engine} {asked.engine_version}?",
         verdict=f"{word}.",
         tone=_TONES.get(word, "open"),
         headline=_headline(plan),
@@ -56,22 +46,38 @@ def plan_page(plan: Plan, around: Anatomy, notes: Sequence[str] = ()) -> Page:
         setting=_setting(plan),
         tiles=_tiles(plan),
         gauge=gauge(drafted) if drafted else None,
-        command=tuple(shell_lines(plan.launch.argv, plan.launch.env)) if plan.launch else (),
-        sections=tuple(plan_sections(plan, around, notes)),
-        footer=f"planner {__version__}; {plan.evaluated_points:,} points evaluated. A prediction, "
-        "not a measurement on your machine. Rest the pointer on a number to see where it comes "
-        "from; the last section lists all of them.",
+        command=commands,
+        command_title="Type this" if start.remake or start.folder else "Start it",
+        sections=tuple(plan_sections(plan, around, start)),
+        footer=f"{plan.evaluated_points:,} points evaluated. A prediction, not a measurement on "
+        "your machine.",
     )
+
+
+def _commands(plan: Plan, start: Start) -> tuple[str, ...]:
+    """The lines that start the engine from nothing but what is installed."""
+    if plan.launch is None:
+        return ()
+    if start.folder:
+        return (f"{start.folder}/launch.sh",)
+    if start.remake:
+        again = (*start.remake, "--out", FOLDER)
+        return (*shell_lines(again, {}), f"{FOLDER}/launch.sh")
+    return tuple(shell_lines(plan.launch.argv, plan.launch.env))
+
+
+FOLDER = "plan"
+"""Folder that the commands name where the user named none."""
 
 
 def _headline(plan: Plan) -> str:
     drafted = plan.best_drafted
     if drafted is None:
         return "Plain decoding"
-    what = f"{family_title(drafted.family)}, D = {drafted.draft_len}"
+    family, gain = family_title(drafted.family), f"{ratio(drafted.speedup)}x"
     if plan.best.draft_len:
-        return f"{what[:1].upper()}{what[1:]}: {ratio(drafted.speedup)}x"
-    return f"Plain decoding; the best drafter, {what}, gives {ratio(drafted.speedup)}x"
+        return f"{gain} with {family}"
+    return f"Plain decoding; the best drafter, {family} with D = {drafted.draft_len}, gives {gain}"
 
 
 def _sentence(plan: Plan) -> str:
@@ -79,9 +85,12 @@ def _sentence(plan: Plan) -> str:
     line, drafted = verdict_line(plan), plan.best_drafted
     if not line.startswith("Yes") or drafted is None:
         return line.partition(": ")[2]
+    together = f" over the batch of {drafted.batch}" if drafted.batch > 1 else ""
     return (
-        f"{rate(drafted.spec_tok_s)} instead of {rate(drafted.baseline_tok_s)} tok/s over the "
-        f"batch; in 8 of 10 cases {interval(drafted)} times as fast as plain decoding."
+        f"{rate(drafted.spec_tok_s)} instead of {rate(drafted.baseline_tok_s)} tokens a "
+        f"second{together}, with {drafted.draft_len} tokens drafted a round (D = "
+        f"{drafted.draft_len}); in 8 of 10 cases {interval(drafted)} times as fast as plain "
+        "decoding."
     )
 
 
@@ -102,26 +111,25 @@ def _setting(plan: Plan) -> str:
 
 def _tiles(plan: Plan) -> tuple[Tile, ...]:
     best, drafted = plan.best, plan.best_drafted
-    speed = Number(f"{rate(best.spec_tok_s)} tok/s", best.provenance, "batch * speedup / T_target")
     ledger = best.ledger
+    speed = Number(f"{rate(best.spec_tok_s)} tok/s", best.provenance, "batch * speedup / T_target")
     memory = Number(f"{gib(ledger.total_mib)} GiB", "derived", "planner/cost/ledger.py")
-    tiles = [
+    last = (
         Tile("Over the batch", speed, f"plain {rate(best.baseline_tok_s)} tok/s"),
-        Tile("Fullest GPU", memory, f"of {gib(ledger.capacity_mib)} GiB usable"),
-        Tile(
-            "The answer is",
-            Number(best.provenance, best.provenance, "weakest kind among all parts"),
-            "weakest origin of its parts",
-        ),
-    ]
+        Tile("GPU memory", memory, f"of {gib(ledger.capacity_mib)} GiB usable"),
+    )
     if drafted is None:
-        return tuple(tiles)
+        return last
     gain = Number(f"{ratio(drafted.speedup)}x", drafted.provenance, "E[L] * T_target / T_round")
     even = ratio(drafted.break_even_tokens_per_round)
     expected = Number(ratio(drafted.tokens_per_round), drafted.provenance, "acceptance curve")
-    first = [
+    sure = Number("sure" if plan.sure else "open", drafted.provenance, _SURE)
+    return (
         Tile("Speedup", gain, f"8 of 10 cases: {interval(drafted)}"),
-        tiles[0],
-        Tile("Tokens a round, E[L]", expected, f"break-even {even}"),
-    ]
-    return (*first, *tiles[1:])
+        Tile("How sure", sure, f"weakest input: {drafted.provenance}"),
+        Tile("Tokens a round, E[L]", expected, f"it pays above {even}"),
+        *last,
+    )
+
+
+_SURE = "sure: the whole 80 % interval is on one side of 1; of this kind is the weakest part"

@@ -3,23 +3,45 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import NamedTuple
 
 from planner.report.html.batch_map import batch_map
-from planner.report.html.content import Cell, Number, Section, Table
+from planner.report.html.content import (
+    ASKED,
+    Cell,
+    Listing,
+    Number,
+    Origin,
+    Section,
+    Table,
+)
 from planner.report.html.memory_figure import memory_figure
 from planner.report.html.round_figure import round_figure
 from planner.report.html.speedup_chart import speedup_figures
 from planner.report.html.tile_figure import tile_figure
 from planner.report.load import load_rows
-from planner.report.wording import family_title, gib, interval, milliseconds, rate, ratio, tokens
+from planner.report.wording import family_title, gib, interval, rate, ratio, tokens
 from planner.search.anatomy import Anatomy
 from planner.search.records import Evaluation, Plan, Rejection, Term
 
 
-def plan_sections(plan: Plan, around: Anatomy, notes: Sequence[str]) -> list[Section]:
+class Start(NamedTuple):
+    """What it takes to start the engine of a plan."""
+
+    notes: tuple[str, ...] = ()
+    """Downloads and rules, a line each."""
+    files: tuple[Listing, ...] = ()
+    """The script, and what the engine reads."""
+    remake: tuple[str, ...] = ()
+    """The planner's command that gives this plan; empty where none was typed."""
+    folder: str = ""
+    """Where the files lie already."""
+
+
+def plan_sections(plan: Plan, around: Anatomy, start: Start) -> list[Section]:
     """The sections that have something to show."""
-    sections = [*_pictures(plan, around), *_tables(plan), *_words(plan, notes), _provenance(plan)]
-    return [s for s in sections if s.figures or s.tables or s.items or s.folded]
+    sections = [*_pictures(plan, around), *_tables(plan), *_words(plan, start), _provenance(plan)]
+    return [s for s in sections if not s.empty]
 
 
 def _pictures(plan: Plan, around: Anatomy) -> list[Section]:
@@ -78,15 +100,19 @@ def _tables(plan: Plan) -> list[Section]:
         ("family", "drafter", "D", "speedup", "80 %", "E[L]", "break-even", "tok/s"),
         tuple(_family_row(one) for one in plan.best_per_family),
         left=2,
+        origins={"D": CHOSEN},
     )
     formats = Table(
         ("weights", "KV cache", "with", "TP", "D", "GiB", "plain tok/s", "tok/s", "speedup"),
         tuple(_format_row(one) for one in plan.alternatives),
         left=3,
+        origins={"TP": CHOSEN, "D": CHOSEN},
     )
     load = Table(
         ("", "batch", "requests/s", "first token", "per token", "request", "on prompts"),
         tuple(load_rows(plan)),
+        origin=Origin("fitted", "rounds, prefill and queue, planner/search/load.py"),
+        origins={"batch": ASKED},
     )
     return [
         Section("load", "Load", link="Load", tables=(load,) if load.rows else ()),
@@ -98,6 +124,9 @@ def _tables(plan: Plan) -> list[Section]:
                 link="Formats",
                 tables=(formats,) if formats.rows else ()),
     ]  # fmt: skip
+
+
+CHOSEN = Origin("derived", "the fastest of those searched, planner/search")
 
 
 def _family_row(one: Evaluation) -> tuple[Cell, ...]:
@@ -124,17 +153,17 @@ def _format_row(one: Evaluation) -> tuple[Cell, ...]:
         str(one.tp),
         "-" if off else str(one.draft_len),
         Number(gib(one.ledger.total_mib), "derived", "planner/cost/ledger.py"),
-        Number(rate(one.baseline_tok_s), "fitted", f"T_target {milliseconds(one.t_target_s)}"),
+        Number(rate(one.baseline_tok_s), "fitted", "batch / T_target"),
         Number(rate(one.spec_tok_s), one.provenance, "batch * speedup / T_target"),
         "-" if off else gain,
     )
 
 
-def _words(plan: Plan, notes: Sequence[str]) -> list[Section]:
+def _words(plan: Plan, start: Start) -> list[Section]:
     return [
         Section("change", "What would change the answer", items=plan.what_would_change),
         Section("warnings", "Warnings", items=plan.warnings),
-        Section("before", "Before the start", items=tuple(notes)),
+        Section("start", "Start", link="Start", items=start.notes, listings=start.files),
         Section(
             "aside",
             "Set aside",
@@ -162,9 +191,9 @@ def _provenance(plan: Plan) -> Section:
     )
     return Section(
         "provenance",
-        "Where the numbers come from",
+        "What the answer stands on",
         f"The answer as a whole is {plan.best.provenance}: the weakest origin among its parts.",
-        link="Origins",
+        link="Inputs",
         tables=(table,) if table.rows else (),
         items=tuple(f"assumed: {line}" for line in plan.assumptions),
     )

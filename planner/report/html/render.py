@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
+from dataclasses import replace
 from functools import lru_cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from planner import __version__
 from planner.errors import InputError
+from planner.report.html.origins import Notes, origins_section, said_by_cells
 from planner.report.plain import plain
 
 if TYPE_CHECKING:
@@ -44,11 +47,13 @@ def html(page: Page) -> str:
         InputError: Jinja2 is not installed.
     """
     require_renderer()
+    origins = origins_section(page)
+    if not origins.empty:
+        page = replace(page, sections=(*page.sections, origins))
     style = _text("page.css")
-    return (
-        _environment()
-        .get_template("page.html.j2")
-        .render(page=page, style=style, policy=policy(style), version=__version__)
+    template = _environment().get_template("page.html.j2")
+    return template.render(
+        page=page, notes=Notes(page), style=style, policy=policy(style), version=__version__
     )
 
 
@@ -84,7 +89,20 @@ def _environment() -> Environment:
         keep_trailing_newline=True,
     )
     environment.filters["css_text"] = _css_text
+    environment.filters["prose"] = _prose
+    environment.filters["said_by_cells"] = said_by_cells
     return environment
+
+
+_OPTION = re.compile(r"(?<![\w-])--[a-z][a-z-]*\b")
+
+
+def _prose(text: str) -> Any:
+    """A sentence, its command-line options kept whole at the end of a line."""
+    from markupsafe import Markup, escape  # noqa: PLC0415  # an extra
+
+    escaped = str(escape(plain(text, keep="\n")))
+    return Markup(_OPTION.sub(r"<code>\g<0></code>", escaped))  # noqa: S704  # escaped above
 
 
 def _css_text(style: str) -> Any:

@@ -47,12 +47,13 @@ _ORIGINS = {
 
 def round_figure(found: Anatomy, drafted: Evaluation | None) -> Figure:
     """The plain step, and below it the round where there is one."""
-    bars = [_bar("plain step, 1 token", found.plain_parts)]
+    name = f"drafted round, D={drafted.draft_len}" if drafted else "drafted round"
+    bars = [_bar(PLAIN, found.plain_parts)]
     words = f"A plain step takes {milliseconds(_sum(found.plain_parts))}"
     caption = ""
     if drafted is not None and found.round_parts:
         tokens = ratio(drafted.tokens_per_round)
-        bars.append(_bar(f"drafted round, D={drafted.draft_len}", found.round_parts))
+        bars.append(_bar(name, found.round_parts))
         words += f"; a drafted round {milliseconds(_sum(found.round_parts))}"
         caption = (
             f"The round costs R = {drafted.round_cost_ratio:.2f} plain steps and a round yields "
@@ -66,7 +67,7 @@ def round_figure(found: Anatomy, drafted: Evaluation | None) -> Figure:
         "round",
         words,
         in_both_widths(lambda layout: stacked(bars, None, layout)),
-        _table(found),
+        _table(found, name),
         legend=[Key(_CSS[p.name], TITLES[p.name], milliseconds(p.seconds)) for p in longest],
         caption=caption,
     )
@@ -83,7 +84,10 @@ def _bar(name: str, parts: Sequence[Part]) -> Bar:
     return Bar(name, milliseconds(_sum(parts)), tuple(pieces))
 
 
-def _table(found: Anatomy) -> Table:
+PLAIN = "plain step, 1 token"
+
+
+def _table(found: Anatomy, drafted_round: str) -> Table:
     plain = {part.name: part.seconds for part in found.plain_parts}
     drafted = {part.name: part.seconds for part in found.round_parts}
     rows = [
@@ -99,4 +103,4 @@ def _table(found: Anatomy) -> Table:
     ]
     sums = (_sum(found.plain_parts), _sum(found.round_parts))
     total = tuple(Number(milliseconds(s), "fitted", "sum of the parts") if s else "-" for s in sums)
-    return Table(("part", "plain step", "drafted round"), (*rows, ("sum", *total)))
+    return Table(("part", PLAIN, drafted_round), (*rows, ("sum", *total)))

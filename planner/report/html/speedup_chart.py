@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from planner.report.html.content import Figure, Key, Layout, Number, Table, in_both_widths
+from planner.report.html.content import (
+    ASKED,
+    Cell,
+    Figure,
+    Key,
+    Layout,
+    Number,
+    Table,
+    in_both_widths,
+)
 from planner.report.html.drawing import (
     Drawing,
     Mark,
@@ -20,7 +29,7 @@ from planner.report.html.drawing import (
 )
 from planner.report.html.families import look
 from planner.report.html.scale import Scale, ticks, whole_ticks
-from planner.report.wording import family_title, ratio
+from planner.report.wording import bounds, family_title, ratio
 from planner.search.anatomy import LengthCurve, LengthPoint
 from planner.search.records import TileUse
 
@@ -94,7 +103,7 @@ def speedup_figures(
             "speedup-by-length",
             label_text,
             in_both_widths(lambda layout: _all(drawn, chosen, steps, layout)),
-            _table(drawn),
+            _table(drawn, steps),
             legend=[Key(look(c.family).css, _name(c), f"D={best(c).draft_len}") for c in drawn],
             caption=_caption(steps, longest(drawn)),
         ),
@@ -162,7 +171,7 @@ def _spots(axes: Axes, curve: LengthCurve, value: str) -> list[Spot]:
     ]
 
 
-def _series(axes: Axes, curve: LengthCurve, *, shaded: bool, strong: bool) -> Mark:
+def _series(axes: Axes, curve: LengthCurve, said: str, *, shaded: bool, strong: bool) -> Mark:
     css, shape = look(curve.family)
     peak = best(curve)
     marks = []
@@ -173,14 +182,14 @@ def _series(axes: Axes, curve: LengthCurve, *, shaded: bool, strong: bool) -> Ma
     marks.append(path(_spots(axes, curve, "speedup"), f"line {css}{weight}"))
     place = Spot(axes.x.at(peak.draft_len), axes.y.at(peak.speedup))
     marks.append(marker(shape, place, 5.5 if strong else 4.5, f"{css} ring"))
-    return group(marks, title=f"{family_title(curve.family)} {curve.drafter_id}: {_said(peak)}")
-
-
-def _said(point: LengthPoint) -> str:
-    return (
-        f"best at D={point.draft_len}, {ratio(point.speedup)}x "
-        f"(80 %: {point.low:.2f}-{point.high:.2f}; fitted)"
+    return group(
+        marks, title=f"{family_title(curve.family)}: best at D={peak.draft_len}, {said} (fitted)"
     )
+
+
+def _with_bounds(point: LengthPoint) -> str:
+    interval = bounds(point.low, point.high, beside=point.speedup)
+    return f"{ratio(point.speedup)}x, 80 %: {interval}"
 
 
 def _all(curves: Sequence[LengthCurve], chosen: str, steps: Steps, layout: Layout) -> Drawing:
@@ -194,8 +203,9 @@ def _all(curves: Sequence[LengthCurve], chosen: str, steps: Steps, layout: Layou
         marks += _end_labels(axes, curves)
     ordered = sorted(curves, key=lambda c: c.drafter_id == chosen)
     marks += [
-        _series(axes, c, shaded=c.drafter_id == chosen, strong=c.drafter_id == chosen)
+        _series(axes, c, f"{ratio(best(c).speedup)}x", shaded=one, strong=one)
         for c in ordered
+        for one in (c.drafter_id == chosen,)
     ]
     if track:
         marks += _track(axes, steps, plot_bottom + 30)
@@ -269,7 +279,7 @@ def _each(curves: Sequence[LengthCurve], layout: Layout) -> Drawing:
         name = f"{family_title(curve.family)}"
         title = label(Spot(0.0, 14.0), name, f"{look(curve.family).css} strong")
         value = label(Spot(width - 6, 14.0), f"{ratio(peak.speedup)}x", "strong", "end")
-        drawn = _series(axes, curve, shaded=True, strong=True)
+        drawn = _series(axes, curve, _with_bounds(peak), shaded=True, strong=True)
         marks.append(group([title, value, *_grid(axes, 4, 4), drawn], place))
     rows = (len(curves) + columns - 1) // columns
     return Drawing(layout.width, rows * (height + 12) - 12, tuple(marks))
@@ -279,21 +289,35 @@ def _number(text: str, origin: str) -> Number:
     return Number(text, "fitted", origin)
 
 
-def _table(curves: Sequence[LengthCurve]) -> Table:
+def _table(curves: Sequence[LengthCurve], steps: Steps) -> Table:
     last = longest(curves)
     by_len = [{p.draft_len: p for p in curve.points} for curve in curves]
-    lengths = sorted({d for points in by_len for d in points if d <= last})
+    uses = dict(steps.tiles)
+    drafted = {d for points in by_len for d in points}
+    lengths = sorted(d for d in drafted | set(uses) if d <= last)
     rows = [
         (
             str(d),
-            *(
-                _number(ratio(points[d].speedup), "E[L]/R") if d in points else "-"
-                for points in by_len
-            ),
+            *(_gain(points.get(d)) for points in by_len),
+            *(_rows(uses.get(d)) if uses else ()),
         )
         for d in lengths
     ]
-    return Table(("D", *(family_title(curve.family) for curve in curves)), tuple(rows))
+    tile = ("rows used", "rows charged") if uses else ()
+    return Table(("D", *(family_title(c.family) for c in curves), *tile), tuple(rows))
+
+
+def _gain(point: LengthPoint | None) -> Cell:
+    if point is None:
+        return "-"
+    return _number(ratio(point.speedup), "E[L]/R")
+
+
+def _rows(use: TileUse | None) -> tuple[Cell, ...]:
+    if use is None:
+        return ("-", "-")
+    path = f"kernel path {use.path_id}"
+    return tuple(Number(str(rows), use.kind, path) for rows in (use.query_rows, use.rows_charged))
 
 
 def _intervals(curves: Sequence[LengthCurve]) -> Table:
@@ -302,8 +326,8 @@ def _intervals(curves: Sequence[LengthCurve]) -> Table:
         (
             family_title(curve.family),
             str(p.draft_len),
-            _number(f"{p.speedup:.2f}", "E[L]/R"),
-            _number(f"{p.low:.2f}-{p.high:.2f}", "spread of log R and log E[L]"),
+            _number(ratio(p.speedup), "E[L]/R"),
+            _number(bounds(p.low, p.high, beside=p.speedup), "spread of log R and log E[L]"),
             _number(f"{p.tokens_per_round:.2f}", "acceptance curve"),
             _number(f"{p.round_cost_ratio:.2f}", "(T_draft + T_verify)/T_target"),
         )
@@ -311,4 +335,5 @@ def _intervals(curves: Sequence[LengthCurve]) -> Table:
         for p in curve.points
         if p.draft_len <= last
     ]
-    return Table(("family", "D", "speedup", "80 %", "E[L]", "R"), tuple(rows))
+    head = ("family", "D", "speedup", "80 %", "E[L]", "R")
+    return Table(head, tuple(rows), origins={"D": ASKED})

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from planner.report.html.content import Figure, Key, Layout, Number, Table, in_both_widths
+from planner.report.html.content import ASKED, Figure, Key, Layout, Number, Table, in_both_widths
 from planner.report.html.drawing import Drawing, Mark, Spot, group, label, rect
 from planner.report.wording import percent
 from planner.search.records import TileUse
@@ -94,12 +94,11 @@ def _table(tiles: Sequence[tuple[int, TileUse]]) -> Table:
             str(d),
             _number(use.query_rows, use),
             _number(use.rows_charged, use),
-            str(use.tiles),
+            _number(use.tiles, use),
             "yes" if use.split_kv else "no",
         )
         for d, use in tiles
         if d < TABLE_LENGTHS
     ]
-    return Table(
-        ("D", "rows used", "rows charged", "passes over the cache", "split-KV"), tuple(rows)
-    )
+    head = ("D", "rows used", "rows charged", "passes over the cache", "split-KV")
+    return Table(head, tuple(rows), origins={"D": ASKED})

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from hwprofiles.paths import typed_path
 from planner.errors import InputError, OutsideFailure
-from planner.report.html.render import require_renderer
+from planner.report.html.content import Page
+from planner.report.html.render import html, require_renderer
 
 _OURS = b'<meta name="generator" content="specplanner'
 _HEAD_BYTES = 4096
@@ -49,13 +50,14 @@ def refuse_to_replace(path: Path, *, force: bool) -> None:
         )
 
 
-def write_page(path: Path, text: str, *, force: bool = False) -> None:
+def write_page(path: Path, page: Page, *, force: bool = False) -> None:
     """Write the page beside its place and move it there in one step.
 
     Raises:
-        InputError: something is there that `force` does not cover.
+        InputError: Jinja2 is missing, or something is there that `force` does not cover.
         OutsideFailure: the disk refused.
     """
+    text = html(page)
     refuse_to_replace(path, force=force)
     target = typed_path(path)
     unfinished = target.with_name(f".{target.name[:64]}.{secrets.token_hex(6)}")

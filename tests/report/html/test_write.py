@@ -1,9 +1,14 @@
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+pytest.importorskip("jinja2", reason="extra [report]")
+
 from planner.errors import InputError, OutsideFailure
+from planner.report.html.content import Page
+from planner.report.html.render import html
 from planner.report.html.write import write_page
 
 
@@ -11,21 +16,25 @@ def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
 
-PAGE = '<!DOCTYPE html>\n<meta name="generator" content="specplanner 0.1.0">\n'
+PAGE = Page(
+    title="t", about="", verdict="Yes.", tone="good", headline="1x", sentence="", setting="",
+    tiles=(), gauge=None, command=(), sections=(), footer="",
+)  # fmt: skip
 
 
 def test_the_file_appears_whole(tmp_path: Path) -> None:
     write_page(tmp_path / "p.html", PAGE)
-    assert (tmp_path / "p.html").read_text(encoding="utf-8") == PAGE
+    assert (tmp_path / "p.html").read_text(encoding="utf-8") == html(PAGE)
     assert names(tmp_path) == ["p.html"]
 
 
 def test_an_existing_file_stays(tmp_path: Path) -> None:
-    (tmp_path / "p.html").write_text(PAGE)
+    write_page(tmp_path / "p.html", PAGE)
+    other = replace(PAGE, title="another")
     with pytest.raises(InputError, match="--force"):
-        write_page(tmp_path / "p.html", PAGE + "new")
-    write_page(tmp_path / "p.html", PAGE + "new", force=True)
-    assert (tmp_path / "p.html").read_text(encoding="utf-8") == PAGE + "new"
+        write_page(tmp_path / "p.html", other)
+    write_page(tmp_path / "p.html", other, force=True)
+    assert (tmp_path / "p.html").read_text(encoding="utf-8") == html(other)
 
 
 @pytest.mark.parametrize("kind", ["note", "folder", "link"])
@@ -36,7 +45,7 @@ def test_force_replaces_pages_only(tmp_path: Path, kind: str) -> None:
     elif kind == "folder":
         target.mkdir()
     else:
-        (tmp_path / "other").write_text(PAGE)
+        (tmp_path / "other").write_text(html(PAGE))
         target.symlink_to(tmp_path / "other")
     with pytest.raises(InputError, match="earlier page only"):
         write_page(target, PAGE, force=True)
