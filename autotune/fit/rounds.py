@@ -1,11 +1,12 @@
 """Fits the constants of whole rounds (formats, engines, experts) to published measurements.
 
-Two kinds of row: R = E[L]/speedup where the source states E[L], and the plain decoding speed at
-batch 1. Origins flagged as inconsistent do not enter.
+Two kinds of row: R = E[L]/speedup where the source states E[L], or the accepted share of what an
+engine is known to draft in every round; and the plain decoding speed at batch 1. Origins flagged
+as inconsistent do not enter.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -64,7 +65,8 @@ def usable(rows: Sequence[EvidenceRow]) -> Rows:
             same = ("model", "quant", "engine", "num_gpus", "power_limit_w", "context_len")
             key = (row.origin, row.gpu_stated, *(row.ask.get(name) for name in same))
             plain.setdefault((*key, row.baseline_tok_s), row)
-    return Rows(tuple(row for row in kept if row.tokens_per_round), tuple(plain.values()))
+    known = [replace(row, tokens_per_round=row.tokens_known) for row in kept if row.tokens_known]
+    return Rows(tuple(known), tuple(plain.values()))
 
 
 PATHS: Mapping[str, Path] = {"/".join(path): path for path in ROUNDS}

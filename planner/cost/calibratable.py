@@ -35,6 +35,7 @@ BOUNDS: Mapping[Path, Bounds] = {
     ("experts", "row_exponent"): Bounds(0.0, 1.0, "more tokens touch at most as many experts"),
     ("host", "expert_share"): Bounds(0.01, 1.0, "experts are read no faster than a stream"),
     ("gguf", "row_flop_per_sm_clk"): Bounds(0.5, 4096.0, "an SM issues up to 4096 FLOP a clock"),
+    ("gguf", "narrow_integer_share"): Bounds(0.1, 2.0, "half the integer lanes cost at most that"),
     ("gguf", "unpacked_per_sm_clk"): Bounds(0.5, 4096.0, "an SM issues up to 4096 FLOP a clock"),
     ("gguf", "dp4a_share"): Bounds(0.005, 1.3, _NO_MORE),
     ("gguf", "turing_tiled_share"): Bounds(0.005, 1.3, _NO_MORE),

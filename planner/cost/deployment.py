@@ -13,6 +13,7 @@ from planner.cost.card import Card
 from planner.cost.constants import given, value
 from planner.cost.draft_device import DraftDevice
 from planner.cost.kernels import attention_kernel
+from planner.cost.quantised import per_row_flops, tiled_flops, unpacking
 from planner.cost.step import (
     HostCoefficients,
     MixerCoefficients,
@@ -25,8 +26,6 @@ from planner.tile.lookup import AttentionQuery, find_path
 from planner.tile.paths import Mixer
 
 NO_WINDOW = 1e18
-DP4A_OPS_PER_SM_CLK = {"6.1": 1024.0, "7.0": 512.0, "7.2": 512.0}
-"""int8 dot products on CUDA cores (CUDA programming guide, arithmetic throughput)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,35 +149,6 @@ def expert_bits(fmt: WeightFormat) -> float:
     return fmt.expert_bits if fmt.expert_bits is not None else fmt.bits_per_weight
 
 
-def no_int8_tensor_cores(device: Device) -> bool:
-    """Whether llama.cpp's tiled quantised product falls back to CUDA cores (below 7.5)."""
-    return float(device.compute_capability or "0.0") < 7.5
-
-
-def _tiled_flops(device: Device) -> float:
-    """Rate of llama.cpp's tiled quantised product; it needs int8 tensor cores (7.5 and newer)."""
-    if no_int8_tensor_cores(device):
-        dots = DP4A_OPS_PER_SM_CLK.get(device.compute_capability or "")
-        if dots is None:
-            return device.fp32_flops or half_flops(device)
-        return value("gguf", "dp4a_share") * dots * device.sm_count * device.clock_hz
-    turing = device.compute_capability == "7.5"
-    share = value("gguf", "turing_tiled_share") if turing else 1.0
-    return value("formats", "gguf", "flops_fraction") * half_flops(device) * share
-
-
-def _unpacking(d: Deployment, share: float) -> float:
-    """Time in which llama.cpp's tiled product unpacks its weights, over that of reading them.
-
-    Instructions for each weight, whatever the rows: with fewer bits a weight, a faster memory or a
-    lower clock they are a larger part.
-    """
-    device, bits = d.device, d.weights.bits_per_weight
-    read_s = bits / 8 / (device.dram_bytes_per_s * value("formats", "gguf", "bandwidth_fraction"))
-    issued = value("gguf", "unpacked_per_sm_clk") * device.sm_count * device.clock_hz * share
-    return 1.0 / (issued * read_s)
-
-
 def weight_coefficients(d: Deployment) -> WeightCoefficients:
     """Matrix products of the slowest rank."""
     arch, fmt, kind = d.arch, d.weights, format_class(d.weights)
@@ -203,12 +173,9 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
         smooth=value("smooth_power"),
         additive=1.0 if kind == "gguf" else 0.0,
         knee_rows=float(per_row_limit(d.device.compute_capability, fmt.name, d.engine_version)),
-        row_flops=value("gguf", "row_flop_per_sm_clk")
-        * d.device.sm_count
-        * d.device.clock_hz
-        * share,
-        tiled_flops=_tiled_flops(d.device) * share,
-        tiled_overread=1.0 + _unpacking(d, share),
+        row_flops=per_row_flops(d.device) * share,
+        tiled_flops=tiled_flops(d.device, half_flops(d.device)) * share,
+        tiled_overread=1.0 + unpacking(d.device, fmt, share),
         sequence_exponent=value("experts", "sequence_exponent"),
         row_exponent=value("experts", "row_exponent"),
     )

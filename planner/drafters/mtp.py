@@ -90,8 +90,12 @@ class Mtp(DrafterFamily):
                 notes=(*spec.notes, *row.notes),
             )
         core = row.params or spec.core_weights
+        own_head = (row.params or spec.head_weights) < spec.head_weights
         return replace(
             spec,
+            # A module smaller than the target's head has a narrower one, counted in its size.
+            head_weights=0 if own_head else spec.head_weights,
+            shared_head=not own_head,
             drafter_id=row.drafter_id,
             kind="published" if row.params else "assumed",
             source=row.source,

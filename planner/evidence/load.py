@@ -38,6 +38,7 @@ def row_of(raw: Line) -> EvidenceRow:
         tokens_per_round=raw.get("tokens_per_round"),
         round_cost_ratio=raw.get("round_cost_ratio"),
         baseline_tok_s=raw.get("baseline_tok_s"),
+        accepted_share=raw.get("accepted_share"),
     )
 
 

@@ -30,6 +30,15 @@ class EvidenceRow:
     """R, where it was measured apart."""
     baseline_tok_s: float | None = None
     """Plain decoding over the whole batch, where the source states it."""
+    accepted_share: float | None = None
+    """Accepted of drafted tokens, where the engine is known to draft D tokens in every round."""
+
+    @property
+    def tokens_known(self) -> float | None:
+        """E[L] as stated, else what the accepted share of D drafted tokens amounts to."""
+        if self.tokens_per_round is not None or self.accepted_share is None:
+            return self.tokens_per_round
+        return 1.0 + float(self.ask["draft_len"]) * self.accepted_share
 
     @property
     def sweep(self) -> tuple[str, ...]:

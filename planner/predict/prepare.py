@@ -13,11 +13,11 @@ from planner.cost.constants import Constant, Path, replaced
 from planner.cost.deployment import (
     Deployment,
     all_reduce_lines,
-    no_int8_tensor_cores,
 )
 from planner.cost.drafting import round_coefficients
 from planner.cost.interval import Circumstance
 from planner.cost.ledger import has_unknown_cache, memory, room, sequence_bytes
+from planner.cost.quantised import no_int8_tensor_cores
 from planner.cost.round import RoundCoefficients
 from planner.cost.tiles import DeploymentTiles, deployment_tiles
 from planner.drafters.records import NO_WORK, DrafterSpec, DraftWork
@@ -68,17 +68,15 @@ def _spec(key: SetupKey, d: Deployment) -> tuple[DrafterSpec | None, tuple[str, 
     """(drafter, reasons against it)."""
     if key.drafter == "none":
         return None, ()
-    choice = drafters_for(
-        d.arch, families=(key.drafter,), drafter_id=key.drafter_id, engine=d.engine
-    )
-    family = family_of(key.drafter)
-    reasons: tuple[str, ...] = ()
+    family, families = family_of(key.drafter), (key.drafter,)
+    choice = drafters_for(d.arch, families=families, drafter_id=key.drafter_id, engine=d.engine)
     if choice.specs:
-        spec = choice.specs[0]
-    else:
-        why = choice.not_applicable.get(key.drafter, "no drafter of this family is known")
-        reasons = (f"{key.drafter}: {why}; sizes of the family's usual form are used",)
-        spec = family.template(d.arch)
+        return family.in_format(choice.specs[0], d.weights), ()
+    why = choice.not_applicable.get(key.drafter, "no drafter of this family is known")
+    elsewhere = drafters_for(d.arch, families=families).specs
+    sizes = "those served by other engines" if elsewhere else "the family's usual form"
+    spec = elsewhere[0] if elsewhere else family.template(d.arch)
+    reasons = (f"{key.drafter}: {why}; sizes of {sizes} are used",)
     return family.in_format(spec, d.weights), reasons
 
 

@@ -6,7 +6,6 @@ from hwprofiles.provenance import Kind, weakest
 from planner.cost.deployment import (
     Deployment,
     attention_query,
-    no_int8_tensor_cores,
     split_groups,
 )
 from planner.cost.interval import (
@@ -17,6 +16,7 @@ from planner.cost.interval import (
     ratio_log_sd,
 )
 from planner.cost.ledger import MIB, Memory, kv_bytes, room
+from planner.cost.quantised import no_int8_tensor_cores
 from planner.search.evaluate import Grid, GridResult, at
 from planner.search.records import Evaluation, TableCell, TileUse, VramLedger
 from planner.tile.ladder import charge, tile_heights

@@ -12,13 +12,14 @@ from planner.arch.catalog import load_catalog_model
 from planner.arch.quant import weight_format
 from planner.cost.attention import AttentionWork, attention_seconds
 from planner.cost.card import Card
-from planner.cost.constants import constant
+from planner.cost.constants import constant, value
 from planner.cost.deployment import Deployment, Offload, card_of, power_share, step_coefficients
 from planner.cost.gemm import GemmWork, gemm_seconds
 from planner.cost.interval import Circumstance, outlook, uncaptured
 from planner.cost.kernels import Library, attention_kernel, gemm_kernel, moe_kernel
 from planner.cost.ledger import memory
 from planner.cost.moe import balanced_loads, experts_touched, fullest_rank, power_law_loads
+from planner.cost.quantised import per_row_flops
 from planner.cost.round import speedup
 from planner.cost.smooth import smooth_max, stack, take
 from planner.cost.step import expert_fraction, gemm_time, step_time
@@ -265,3 +266,26 @@ def test_without_an_uncaptured_case_the_interval_is_log_normal() -> None:
     shift = constant("interval", "shift").value
     assert seen.low == pytest.approx(2.0 * math.exp(-1.2816 * 0.2 - shift), rel=1e-3)
     assert seen.high == pytest.approx(2.0 * math.exp(1.2816 * 0.2 - shift))
+
+
+def test_the_per_row_kernel_is_slower_where_an_sm_has_half_the_integer_lanes() -> None:
+    def per_sm(device: str) -> float:
+        card = load_device(device)
+        return per_row_flops(card) / (card.sm_count * card.clock_hz)
+
+    wide = per_sm("nvidia-rtx-5090")
+    assert wide == pytest.approx(value("gguf", "row_flop_per_sm_clk"))
+    assert per_sm("nvidia-gtx-1080-ti") == pytest.approx(wide)  # Pascal has one kind of lane too
+    for narrow in ("nvidia-v100-sxm2-32gb", "nvidia-rtx-3090", "nvidia-h100-sxm-80gb"):
+        assert per_sm(narrow) == pytest.approx(wide * value("gguf", "narrow_integer_share"))
+
+
+def test_volta_hands_over_where_both_kernels_take_equally_long() -> None:
+    card = load_device("nvidia-v100-sxm2-32gb")
+    for fmt, rows in (("Q4_K_M", 5), ("Q6_K", 7)):  # tuned on the card: mmvq.cu of b11434
+        w = step_coefficients(_deployment(fmt=fmt, engine="llama.cpp", device=card)).weights
+        memory_s = float(w.dense_bytes) / (float(w.bandwidth_fraction) * card.dram_bytes_per_s)
+        flops = 2 * float(w.active_weights)
+        first = memory_s + rows * flops / float(w.row_flops)
+        tiled_s = float(w.tiled_overread) * memory_s + (rows + 1) * flops / float(w.tiled_flops)
+        assert first == pytest.approx(tiled_s, rel=0.15)

@@ -3,6 +3,7 @@
 import pytest
 from drafter_targets import DEEPSEEK_V3, KIMI_K3, QWEN3_8B, QWEN36_27B, UNKNOWN, VICUNA_13B, dense
 
+from planner.arch.catalog import load_catalog_model
 from planner.arch.records import MtpShape
 from planner.drafters import catalog
 from planner.drafters.catalog import all_published, build_index, published_for
@@ -139,3 +140,13 @@ def test_mtp_status_is_passed_on() -> None:
     assert QWEN36_27B.mtp == MtpShape("claimed", 1, 424_673_280, 424_673_280)
     (spec,) = drafters_for(QWEN36_27B, families=["mtp"]).specs[:1]
     assert any("claimed" in note for note in spec.notes)
+
+
+def test_a_module_smaller_than_the_targets_head_brings_its_own() -> None:
+    gemma = load_catalog_model("google/gemma-4-31B-it")
+    (assistant,) = drafters_for(gemma, families=("mtp",), engine="llama.cpp").specs
+    assert assistant.drafter_id == "google/gemma-4-31B-it-assistant"
+    assert (assistant.core_weights, assistant.head_weights) == (462_000_000, 0)
+    assert not assistant.shared_head
+    # the target's own head has 262,144 * 5,376 weights, three times the module
+    assert drafters_for(QWEN36_27B, families=("mtp",)).specs[0].head_weights == 248_320 * 5_120

@@ -78,3 +78,27 @@ def test_the_data_stay_small() -> None:
     sizes = [len(p.read_bytes()) for folder in (DATA, DATA / "silicon") for p in folder.iterdir()
              if p.is_file()]  # fmt: skip
     assert sum(sizes) < 600_000
+
+
+def test_an_accepted_share_of_d_tokens_tells_tokens_per_round() -> None:
+    shared = [row for row in load.rows() if row.accepted_share is not None]
+    assert {row.origin for row in shared} == {"bradrlaw/ai-server"}
+    assert all(row.tokens_per_round is None for row in shared)
+    one = replace(shared[0], ask={**shared[0].ask, "draft_len": 5}, accepted_share=0.6)
+    assert one.tokens_known == pytest.approx(1 + 5 * 0.6)
+    assert replace(one, tokens_per_round=3.2).tokens_known == 3.2
+    assert replace(one, accepted_share=None).tokens_known is None
+
+
+def test_r_of_one_setting_is_one_figure_whatever_the_traffic() -> None:
+    """Code accepts 80 % of the same five tokens and creative writing 25 %: R stays."""
+    found = [
+        row.tokens_known / row.speedup
+        for row in load.rows()
+        if row.accepted_share is not None
+        and row.tokens_known
+        and row.ask.get("workload")
+        and row.ask["draft_len"] == 5
+    ]
+    assert len(found) == 4
+    assert max(found) / min(found) < 1.02

@@ -32,6 +32,9 @@ SLACK = 1 + 1e-9
 KERNEL_STEP = 1.06
 """Kernels choose how they split the cache by its length: FlashAttention-3 does not split four
 blocks and fewer, so that 512 tokens take a little longer than 700."""
+HAND_OVER = 8
+"""Rows up to which llama.cpp keeps its per-row kernel where the hand-over was never tuned: too many
+on Ampere, where a tree of 23 nodes takes less time than 8 rows (RTX 3090: lucebox, thc1006)."""
 pytestmark = pytest.mark.filterwarnings("error")
 
 
@@ -40,6 +43,11 @@ def answers(*lines: dict[str, Any]) -> list[dict[str, Any]]:
     found = answer_lines(lines)
     assume(not any("error" in one for one in found))
     return found
+
+
+def one_kernel(line: dict[str, Any], few: int, many: int) -> bool:
+    """Whether rows from `few` to `many` run in the same matrix product."""
+    return line["quant"] != "Q4_K_M" or few > HAND_OVER or many <= HAND_OVER
 
 
 @given(SCENARIOS)
@@ -81,7 +89,7 @@ def test_the_parts_make_the_whole(line: dict[str, Any]) -> None:
     assert found["round_cost_ratio"] == pytest.approx(parts)
     assert found["speedup_lo"] <= found["speedup"] <= found["speedup_hi"]
     assert 1.0 <= found["tokens_per_round"] <= line["draft_len"] + 1.0
-    assert found["t_verify_s"] * KERNEL_STEP >= found["t_target_s"]
+    assert found["t_verify_s"] >= found["t_target_s"]
 
 
 @given(SCENARIOS, st.sampled_from((2, 4, 16)))
@@ -96,6 +104,7 @@ def test_more_context_never_takes_less_time(line: dict[str, Any], factor: int) -
 @given(SCENARIOS, st.sampled_from((2, 4, 16)))
 @settings(max_examples=60)
 def test_more_sequences_never_take_less_time(line: dict[str, Any], factor: int) -> None:
+    assume(one_kernel(line, line["batch"], line["batch"] * factor))
     more = line | {"batch": line["batch"] * factor}
     one, two = answers(*(x | {"drafter": "none", "num_gpus": 4} for x in (line, more)))
     assert two["t_target_s"] * SLACK >= one["t_target_s"]
@@ -106,7 +115,9 @@ def test_more_sequences_never_take_less_time(line: dict[str, Any], factor: int) 
 @settings(max_examples=60)
 def test_more_draft_tokens_never_make_a_round_cheaper(line: dict[str, Any], more: int) -> None:
     assume(line["drafter"] in {"external", "eagle3", "mtp"})  # blocks are drafted whole
-    longer = line | {"draft_len": line["draft_len"] + more}
+    batch, depth = line["batch"], line["draft_len"]
+    assume(one_kernel(line, batch * (1 + depth), batch * (1 + depth + more)))
+    longer = line | {"draft_len": depth + more}
     one, two = answers(*(x | {"num_gpus": 2, "tokens_per_round": 1.5} for x in (line, longer)))
     assert two["t_draft_s"] * SLACK >= one["t_draft_s"]
     assert two["t_verify_s"] * SLACK >= one["t_verify_s"]
