@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import re
 import secrets
 import shutil
 import sys
@@ -14,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 
 from autotune.build.request import BuildRequest
+from planner.emit.swap import exchanged, locked
 from planner.errors import InputError, OutsideFailure
 from spec_kernels.aot import FP_FUSION
 from spec_kernels.errors import BuildMismatch
@@ -26,6 +28,8 @@ from spec_kernels.manifest import (
     source_sha256,
 )
 
+_OURS = re.compile(rf"{re.escape(MANIFEST_FILE)}|.+\.(?:cubin|ptx)")
+"""Names of the files of a build."""
 BUILD_FORM = 2
 """Rises when the builder itself changes what it would choose."""
 
@@ -107,17 +111,20 @@ def write_build(folder: Path, manifest: BuildManifest, files: Mapping[str, bytes
         InputError: the folder holds something that is not a build.
         OutsideFailure: the disk refused.
     """
-    _must_be_ours(folder)
+    folder = folder.resolve()
     fresh = folder.with_name(f".{folder.name}.{secrets.token_hex(4)}.new")
     try:
-        fresh.mkdir(parents=True)
-        for name, content in files.items():
-            (fresh / name).write_bytes(content)
-        text = manifest.model_dump_json(indent=1) + "\n"
-        (fresh / MANIFEST_FILE).write_text(text, encoding="utf-8")
-        if folder.exists():
-            shutil.rmtree(folder)
-        fresh.rename(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        with locked(folder.parent):
+            _must_be_ours(folder)
+            fresh.mkdir()
+            for name, content in files.items():
+                (fresh / name).write_bytes(content)
+            text = manifest.model_dump_json(indent=1) + "\n"
+            (fresh / MANIFEST_FILE).write_text(text, encoding="utf-8")
+            if not folder.exists() or not exchanged(fresh, folder):
+                shutil.rmtree(folder, ignore_errors=True)
+                fresh.rename(folder)
     except OSError as error:
         raise OutsideFailure(
             f"could not write {str(folder)!r}: {error}; check the path and the free space"
@@ -143,9 +150,9 @@ def _must_be_ours(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError(f"{str(folder)!r} is a file; a build needs a folder: give another --out")
-    present = sorted(entry.name for entry in folder.iterdir())
-    if present and MANIFEST_FILE not in present:
+    strange = sorted(entry.name for entry in folder.iterdir() if not _OURS.fullmatch(entry.name))
+    if strange:
         raise InputError(
-            f"{str(folder)!r} holds {present[0]!r} and no {MANIFEST_FILE}, so it is no earlier "
-            "build; give an empty or new folder with --out"
+            f"{str(folder)!r} holds {strange[0]!r}, which no build writes and a new build would "
+            "remove; give an empty or new folder with --out"
         )

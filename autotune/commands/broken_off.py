@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from autotune.tune.state import SAMPLES_FILE
+from autotune.tune.state import holds_cells
 from planner.errors import OutsideFailure
 
 
@@ -19,7 +19,7 @@ def kept_cells(out: Path) -> Iterator[None]:
         _clear_line()
     except (OutsideFailure, KeyboardInterrupt):
         _clear_line()
-        if (out / SAMPLES_FILE).exists():
+        if holds_cells(out):
             sys.stderr.write(f"finished cells are in {out}; the same command goes on from there\n")
         raise
 

@@ -23,12 +23,12 @@ from planner.cli.contradictions import check_question
 from planner.cli.launchable import launchable
 from planner.cli.options import question_from, with_question_options
 from planner.errors import InputError
+from planner.search.plan_file import read_plan
 from planner.search.records import Plan
 
 if TYPE_CHECKING:
     from autotune.watch.events import Event
 
-_MAX_PLAN_BYTES = 32 * 2**20
 _STATE_FILE = "watch-state.json"
 
 
@@ -44,7 +44,9 @@ def _run(
     ] = None,
     draft_len: Annotated[
         int | None,
-        typer.Option("--draft-len", metavar="D", min=0, help="D that runs, if nobody tells it."),
+        typer.Option(
+            "--draft-len", metavar="D", min=0, max=128, help="D that runs, if nobody tells it."
+        ),
     ] = None,
     interval: Annotated[
         float, typer.Option("--interval", metavar="SECONDS", min=0.1, help="Between readings.")
@@ -78,7 +80,7 @@ def _run(
     found = _plan(plan, asked)
     prices = prices_of(found) if found else None
     if plan is not None and state is None:
-        state = plan.parent / _STATE_FILE
+        state = (plan if plan.is_dir() else plan.parent) / _STATE_FILE
     clock, page = SystemClock(), WatchPage()
     how = Following(_printer(as_json=as_json), page, state, duration)
     settings = WatchSettings(interval, report, draft_len=draft_len)
@@ -99,7 +101,7 @@ def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan | None:
     if path is not None:
         if given:
             raise InputError(f"a plan file and --{given[0]} were given; give one of them")
-        return _read(path)
+        return read_plan(path)
     if not given:
         return None
     if len(given) < 2:
@@ -107,21 +109,6 @@ def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan | None:
     question = question_from(asked)
     check_question(question)
     return launchable(question, must=False)[0]
-
-
-def _read(path: Path) -> Plan:
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_PLAN_BYTES + 1)
-    except OSError as error:
-        raise InputError(f"{path}: {error.strerror}; give the plan.json of --out DIR") from error
-    if len(data) > _MAX_PLAN_BYTES:
-        raise InputError(f"{path} is over {_MAX_PLAN_BYTES >> 20} MiB; it is no plan.json")
-    try:
-        return Plan.model_validate_json(data)
-    except ValueError as bad:
-        first = str(bad).splitlines()[0]
-        raise InputError(f"{path} is no plan of this version: {first}; plan anew") from bad
 
 
 def _printer(*, as_json: bool) -> Callable[[Event], None]:

@@ -6,7 +6,7 @@ import json
 import threading
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -20,13 +20,16 @@ from autotune.load.errors import (
     EndpointRefused,
     WrongApi,
 )
+from autotune.load.transport import TimedTransport, begin_answer
 
 if TYPE_CHECKING:
     from types import TracebackType
 
 _MAX_REDIRECTS = 3
 _MAX_ERROR_TEXT = 300
+_MAX_ERROR_BYTES = 4096
 _DONE = "[DONE]"
+_CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,8 +81,7 @@ class Endpoint:
             headers=headers,
             trust_env=False,
             follow_redirects=False,
-            transport=transport,
-            limits=httpx.Limits(max_connections=None, max_keepalive_connections=64),
+            transport=transport or TimedTransport(_CONNECTIONS),
         )
 
     def __enter__(self) -> Endpoint:
@@ -184,6 +186,7 @@ class Endpoint:
         """An answer whose status is 2xx, or a redirect of a GET."""
         wait = httpx.Timeout(limits.silence_s, connect=limits.connect_s)
         try:
+            begin_answer(limits.total_s)
             with self._client.stream(
                 method, self.address + path, json=body, timeout=wait
             ) as response:
@@ -231,9 +234,18 @@ class Endpoint:
             )
         if status in {404, 405}:
             return WrongApi(f"{where} does not exist ({status})")
-        small = Limits(limits.connect_s, limits.silence_s, limits.total_s, 2**20)
-        said = self._said(b"".join(self._pieces(response, small)).decode("utf-8", "replace"))
+        said = self._said(self._beginning(response, limits).decode("utf-8", "replace"))
         return EndpointError(f"{where} answers {status}" + (f": {said}" if said else ""), status)
+
+    def _beginning(self, response: httpx.Response, limits: Limits) -> bytes:
+        """Of an error's page, as much as may be shown; a page that does not read has none."""
+        found = b""
+        with suppress(WrongApi):
+            for piece in self._pieces(response, limits):
+                found += piece
+                if len(found) > _MAX_ERROR_BYTES:
+                    break
+        return found[:_MAX_ERROR_BYTES]
 
     def _json(self, data: bytes, path: str) -> Any:
         try:

@@ -8,6 +8,9 @@ from pydantic import BaseModel, ConfigDict, Field
 
 OFF = "off"
 """Name of the arm without speculation."""
+Count = Annotated[int, Field(ge=0, le=10**15)]
+Finite = Annotated[float, Field(allow_inf_nan=False)]
+Seconds = Annotated[float, Field(ge=0, allow_inf_nan=False)]
 
 
 class Record(BaseModel):
@@ -58,13 +61,13 @@ class Prompt(Record):
 class Counts(Record):
     """Speculation counted by the engine over one request or one cell."""
 
-    drafted_rounds: Annotated[int, Field(ge=0)]
+    drafted_rounds: Count
     """Verification passes of drafted tokens."""
-    draft_tokens: Annotated[int, Field(ge=0)]
+    draft_tokens: Count
     """Tokens drafted."""
-    accepted_tokens: Annotated[int, Field(ge=0)]
+    accepted_tokens: Count
     """Drafted tokens that were accepted."""
-    accepted_by_position: tuple[int, ...] = ()
+    accepted_by_position: tuple[Count, ...] = ()
     """Rounds that accepted position 1, 2, ...; empty where not counted."""
 
 
@@ -75,13 +78,13 @@ class Sample(Record):
     """Which prompt."""
     workload: str
     """Its class."""
-    prompt_tokens: Annotated[int, Field(ge=0)] = 0
+    prompt_tokens: Count = 0
     """Tokens of the prompt, as the engine counts them."""
-    tokens: Annotated[int, Field(ge=0)]
+    tokens: Count
     """Tokens generated, as the engine counts them."""
-    ttft_s: Annotated[float, Field(ge=0)]
+    ttft_s: Seconds
     """From sending to the first token."""
-    decode_s: Annotated[float, Field(ge=0)]
+    decode_s: Seconds
     """From the first token to the last."""
     timed_by: Literal["engine", "client"] = "client"
     """Whose clock that is."""
@@ -99,17 +102,17 @@ class Sample(Record):
 class Conditions(Record):
     """State of the machine around one cell; None where it cannot be read."""
 
-    foreign_requests: Annotated[int, Field(ge=0)] | None = None
+    foreign_requests: Count | None = None
     """Requests on the endpoint before and after the cell, when none was ours."""
-    foreign_tokens: Annotated[int, Field(ge=0)] | None = None
+    foreign_tokens: Count | None = None
     """Tokens that the engine gave to others meanwhile."""
-    foreign_cpu_share: float | None = None
+    foreign_cpu_share: Finite | None = None
     """Share of this machine's processor time that went to programs other than ours, 0..1."""
-    sm_clock_mhz: float | None = None
+    sm_clock_mhz: Finite | None = None
     """Clock of the first GPU's multiprocessors."""
-    power_w: float | None = None
+    power_w: Finite | None = None
     """Board power of the first GPU."""
-    temperature_c: float | None = None
+    temperature_c: Finite | None = None
     """Its temperature."""
     throttle: tuple[str, ...] = ()
     """Reasons for which the driver holds the clock down."""
@@ -120,9 +123,9 @@ class Cell(Record):
 
     kind: Literal["cell"] = "cell"
     """Line type in the file of samples."""
-    block: Annotated[int, Field(ge=0)]
+    block: Count
     """Number of the block."""
-    place: Annotated[int, Field(ge=0)]
+    place: Count
     """Position of the arm within the block's random order."""
     arm: str
     """Name of the arm."""
@@ -132,7 +135,7 @@ class Cell(Record):
     """Speculation counted over these samples; None where the engine counts nothing."""
     conditions: Conditions = Conditions()
     """What went on beside it."""
-    started_s: float = 0.0
+    started_s: Finite = 0.0
     """Seconds since the first cell began."""
 
     @property

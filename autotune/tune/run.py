@@ -154,10 +154,11 @@ def _race(arms: tuple[Arm, ...], wanted: Wanted) -> Race:
 def _measured(arms: tuple[Arm, ...], stage: Stage, wanted: Wanted) -> tuple[Measured, bool]:
     order = schedule(arms, wanted.prompts.prompts, wanted.effort)
     file = SampleFile(wanted.out, header_of(arms, wanted.prompts.prompts, wanted.effort))
-    earlier = file.begin(force=wanted.force)
     told = Told(wanted.progress, wanted.max_s)
     run = Run(arms, order, wanted.effort, _race(arms, wanted), told)
-    return run_blocks(run, stage, file, earlier), order.reused
+    with file.held():
+        earlier = file.begin(force=wanted.force)
+        return run_blocks(run, stage, file, earlier), order.reused
 
 
 def _named_arm(name: str) -> Arm:

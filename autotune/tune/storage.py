@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     import optuna
 
 _TAIL = 4096
+_MAX_JOURNAL_BYTES = 512 * 2**20
+_FIRST_BYTES = b'{"op_code":'
+"""What every journal of Optuna begins with."""
 
 
 class JournalLock:
@@ -101,10 +104,24 @@ def shared_study(where: str, name: str, objectives: int = 1) -> optuna.Study:
         raise OutsideFailure(
             f"the study {where} cannot be opened: {error.strerror or error}; give another --study"
         ) from error
-    except (ValueError, KeyError, TypeError, optuna.exceptions.OptunaError) as error:
+    except ImportError as missing:
         raise InputError(
-            f"{where} is no study: {str(error)[:200]}; give another --study"
-        ) from error
+            f"the study {where} needs the package {missing.name}; install it, or give a journal "
+            "file as --study"
+        ) from missing
+    except _no_study(optuna) as error:
+        said = str(error).splitlines()[:1] or [type(error).__name__]
+        raise InputError(f"{where} is no study: {said[0][:200]}; give another --study") from error
+
+
+def _no_study(optuna: ModuleType) -> tuple[type[Exception], ...]:
+    """What Optuna raises over the content of a place that holds something else."""
+    plain = (ValueError, LookupError, TypeError, AttributeError, AssertionError, RecursionError)
+    try:
+        from sqlalchemy.exc import SQLAlchemyError  # noqa: PLC0415 - Optuna's, for databases
+    except ImportError:
+        return (*plain, optuna.exceptions.OptunaError)
+    return (*plain, optuna.exceptions.OptunaError, SQLAlchemyError)
 
 
 def open_study(where: str, name: str, seed: int) -> optuna.Study:
@@ -127,6 +144,7 @@ def storage_of(optuna: Any, where: str) -> Any:
     if "://" in where:
         return optuna.storages.RDBStorage(where)
     path = Path(where)
+    _require_journal(path)
     path.parent.mkdir(parents=True, exist_ok=True)
     journal = optuna.storages.journal
     path.touch()
@@ -134,3 +152,26 @@ def storage_of(optuna: Any, where: str) -> Any:
     lock.acquire()
     lock.release()
     return optuna.storages.JournalStorage(journal.JournalFileBackend(where, lock_obj=lock))
+
+
+def _require_journal(path: Path) -> None:
+    """Whatever else stands there stays as it is: opening a journal mends its end.
+
+    Raises:
+        InputError: it is no journal, or too long for one.
+    """
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise InputError(f"{path} is not a regular file; give another --study")
+    with path.open("rb") as stream:
+        head = stream.read(len(_FIRST_BYTES))
+    if not _FIRST_BYTES.startswith(head):
+        raise InputError(
+            f"{path} holds something else than a study, and stays as it is; give another --study"
+        )
+    if path.stat().st_size > _MAX_JOURNAL_BYTES:
+        raise InputError(
+            f"{path} is over {_MAX_JOURNAL_BYTES >> 20} MiB, too long for a study's journal; "
+            "give another --study"
+        )

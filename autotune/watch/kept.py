@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from hwprofiles.calibration import replace_file
+from planner.acceptance.metrics_page import MAX_POSITION
 from planner.acceptance.posterior import PositionCounts
-from planner.acceptance.spec_counters import SpecCounters
+from planner.acceptance.spec_counters import MAX_COUNT, SpecCounters
+from planner.arch.json_file import read_bounded
 from planner.errors import InputError
 
 _MAX_BYTES = 1_000_000
+_NEXT = "move it away, or give another --state"
+Count = Annotated[float, Field(ge=0, le=MAX_COUNT, allow_inf_nan=False)]
+Counts = Annotated[tuple[Count, ...], Field(max_length=MAX_POSITION)]
 
 
 class Kept(BaseModel):
@@ -24,18 +30,18 @@ class Kept(BaseModel):
     engine: str
     model: str | None
     family: str
-    draft_len: int | None
+    draft_len: Annotated[int, Field(ge=0, le=MAX_POSITION)] | None
     """Another of these four is other traffic: nothing is taken over."""
-    rounds: float
-    accepted: tuple[float, ...]
-    all_rounds: float
-    dispersion: float
-    batch_seconds: tuple[float, ...]
-    drafts: float | None = None
-    draft_tokens: float | None = None
-    accepted_tokens: float | None = None
-    accepted_per_position: tuple[float, ...] = ()
-    generated_tokens: float | None = None
+    rounds: Count
+    accepted: Counts
+    all_rounds: Count
+    dispersion: Count
+    batch_seconds: Counts
+    drafts: Count | None = None
+    draft_tokens: Count | None = None
+    accepted_tokens: Count | None = None
+    accepted_per_position: Counts = ()
+    generated_tokens: Count | None = None
 
     @property
     def counts(self) -> PositionCounts:
@@ -60,20 +66,19 @@ def read_kept(path: Path) -> Kept | None:
     Raises:
         InputError: the file is something else.
     """
-    try:
-        with path.open("rb") as stream:
-            data = stream.read(_MAX_BYTES + 1)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except OSError as error:
-        raise InputError(f"cannot read {path}: {error.strerror or error}") from error
+    data = read_bounded(path, _MAX_BYTES)
     try:
-        return Kept.model_validate_json(data)
+        found = Kept.model_validate_json(data)
     except ValidationError as error:
         raise InputError(
-            f"{path} is no state of planner watch (of this version); move it away, or give "
-            "another --state"
+            f"{path} is no state of planner watch (of this version); {_NEXT}"
         ) from error
+    believed = SpecCounters(drafts=found.rounds, accepted_per_position=found.accepted)
+    if wrong := believed.absurdity() or found.counters.absurdity():
+        raise InputError(f"{path} holds what watch never counted ({wrong}); {_NEXT}")
+    return found
 
 
 def write_kept(path: Path, kept: Kept) -> None:

@@ -12,6 +12,8 @@ from spec_kernels.errors import BuildMismatch
 
 MANIFEST_FILE = "manifest.json"
 MAX_MANIFEST_BYTES = 4 * 2**20
+MAX_FILE_BYTES = 64 * 2**20
+"""Of a cubin or its PTX; they have some 100 kB."""
 
 Role = Literal["verify", "decode", "draft", "merge"]
 """verify: tiles for 1+D query tokens; decode: for one; draft: the block of a block drafter, which
@@ -209,6 +211,8 @@ def read_checked(folder: Path, file: File) -> bytes:
     """
     path = folder / file.name
     try:
+        if not path.is_file() or path.stat().st_size > MAX_FILE_BYTES:
+            raise BuildMismatch(f"{path} is missing, or no file of a build; build anew")
         content = path.read_bytes()
     except OSError as missing:
         raise BuildMismatch(f"{path} is missing; build anew") from missing

@@ -31,8 +31,12 @@ def exchanged(one: Path, other: Path) -> bool:
 
 
 @contextmanager
-def locked(folder: Path) -> Iterator[None]:
+def locked(folder: Path, wait_s: float = WAIT_S) -> Iterator[None]:
     """Hold the folder's lock; it leaves no file, and ends with the process.
+
+    Args:
+        folder: an existing one.
+        wait_s: how long to wait for another process that holds it.
 
     Raises:
         OutsideFailure: another process holds it for too long.
@@ -46,16 +50,16 @@ def locked(folder: Path) -> Iterator[None]:
         yield
         return
     try:
-        _take(descriptor, folder)
+        _take(descriptor, folder, wait_s)
         yield
     finally:
         os.close(descriptor)
 
 
-def _take(descriptor: int, folder: Path) -> None:
+def _take(descriptor: int, folder: Path, wait_s: float) -> None:
     import fcntl  # noqa: PLC0415 - POSIX only
 
-    end = time.monotonic() + WAIT_S
+    end = time.monotonic() + wait_s
     while True:
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -64,8 +68,8 @@ def _take(descriptor: int, folder: Path) -> None:
                 return  # a file system without locks
             if time.monotonic() > end:
                 raise OutsideFailure(
-                    f"another planner has been writing into {folder} for {WAIT_S:.0f} s; wait for "
-                    "it, or give another --out"
+                    f"another planner writes into {folder} (waited {wait_s:.0f} s); wait for it, "
+                    "or give another --out"
                 ) from error
             time.sleep(0.02)
         else:

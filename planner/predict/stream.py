@@ -11,6 +11,8 @@ from planner.predict.batch import answer_lines
 CHUNK_BYTES = 1 << 20
 MAX_LINE_BYTES = 1 << 20
 """A longer line is answered with an error and skipped to its end."""
+MAX_SKIPPED_BYTES = 1 << 30
+"""So far; a device or a sparse file would be skipped for ever, and nothing is read behind it."""
 
 
 def _chunks(source: BinaryIO) -> Iterator[bytes]:
@@ -22,16 +24,18 @@ def _chunks(source: BinaryIO) -> Iterator[bytes]:
 
 def _batches(source: BinaryIO) -> Iterator[list[bytes]]:
     """Complete lines, in the batches in which they arrive; the last may lack its newline."""
-    rest, skipping = b"", False
+    rest, skipped = b"", 0
     for chunk in _chunks(source):
         *lines, rest = (rest + chunk).split(b"\n")
-        if skipping and lines:
-            lines[0], skipping = b"x" * (MAX_LINE_BYTES + 1), False
-        if len(rest) > MAX_LINE_BYTES:
-            rest, skipping = b"", True
+        if skipped and lines:
+            lines[0], skipped = b"x" * (MAX_LINE_BYTES + 1), 0
+        if len(rest) > MAX_LINE_BYTES or skipped:
+            rest, skipped = b"", skipped + len(rest)
         if lines:
             yield lines
-    if skipping:
+        if skipped > MAX_SKIPPED_BYTES:
+            break
+    if skipped:
         yield [b"x" * (MAX_LINE_BYTES + 1)]
     elif rest:
         yield [rest]

@@ -1,7 +1,9 @@
 """A build folder: what is checked before anything is launched, with a stand-in for the card."""
 
+import errno
 import hashlib
 import json
+import os
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +11,7 @@ import pytest
 
 import spec_kernels
 from autotune.build.folder import finished, write_build
-from planner.errors import InputError
+from planner.errors import InputError, OutsideFailure
 from spec_kernels.driver import packed
 from spec_kernels.errors import BuildMismatch, UnsupportedShape
 from spec_kernels.manifest import BuildManifest, read_manifest, source_sha256
@@ -189,3 +191,42 @@ def test_parameters_of_another_version_are_refused() -> None:
         packed(("u64", "u32"), (1,))
     with pytest.raises(BuildMismatch, match="b8 are not known"):
         packed(("b8",), (1,))
+
+
+@pytest.mark.parametrize("mine", ["notes.md", "model.safetensors"])
+def test_a_folder_that_holds_more_than_a_build_is_left_alone(tmp_path: Path, mine: str) -> None:
+    """Other programs call their files manifest.json too."""
+    (tmp_path / "manifest.json").write_text("{}")
+    (tmp_path / mine).write_text("mine")
+    with pytest.raises(InputError, match=mine):
+        written(tmp_path, manifest())
+    assert sorted(p.name for p in tmp_path.iterdir()) == sorted(["manifest.json", mine])
+
+
+def test_a_new_build_takes_the_place_of_an_earlier_one(folder: Path) -> None:
+    (folder / "left.over.cubin").write_bytes(b"x")
+    written(folder, manifest())
+    assert finished(folder, manifest().key) is not None
+    assert not (folder / "left.over.cubin").exists()
+    assert [p.name for p in folder.parent.iterdir()] == [folder.name]
+
+
+def test_a_disk_that_is_full_leaves_the_earlier_build(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OutsideFailure, match="No space left"):
+        write_build(folder, manifest(), {"a.cubin": b"x"})
+    assert finished(folder, manifest().key) is not None
+    assert [p.name for p in folder.parent.iterdir()] == [folder.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_a_pipe_in_the_place_of_a_kernel_is_no_build(folder: Path) -> None:
+    name = manifest().kernels[0].cubin.name
+    (folder / name).unlink()
+    os.mkfifo(folder / name)
+    assert finished(folder, manifest().key) is None

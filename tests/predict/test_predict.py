@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from planner.predict import stream
 from planner.predict.batch import answer_lines
 from planner.predict.stream import predict_stream
 
@@ -179,6 +180,22 @@ def test_order_is_kept_and_a_bad_line_harms_no_other() -> None:
     answers = [json.loads(line) for line in sink.getvalue().splitlines()]
     assert [a["id"] for a in answers] == [1, None, None, 4]
     assert ["error" in a for a in answers] == [False, True, True, False]
+
+
+def test_lines_of_any_length_are_answered_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also behind lines that are too long; one that goes on for ever ends the input."""
+    monkeypatch.setattr(stream, "MAX_SKIPPED_BYTES", 6 << 20)
+    good = json.dumps(QWEN).encode()
+    long = (b"x" * (stream.MAX_LINE_BYTES + 1), b"y" * (5 << 20))
+    out = io.StringIO()
+    source = io.BytesIO(b"\n".join((good, long[0], good, long[1], good, b"\xff{", good)))
+    predict_stream(source, out)
+    said = ["error" in json.loads(line) for line in out.getvalue().splitlines()]
+    assert said == [False, True, False, True, False, True, False]
+    endless = io.BytesIO(good + b"\n" + b"\0" * (30 << 20))
+    predict_stream(endless, out := io.StringIO())
+    assert [("error" in json.loads(line)) for line in out.getvalue().splitlines()] == [False, True]
+    assert endless.tell() < 10 << 20
 
 
 def test_batched_lines_give_the_answers_of_single_lines() -> None:

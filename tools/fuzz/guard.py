@@ -46,6 +46,8 @@ class Watch:
             return
         if event == "open":
             path, mode, flags = arguments
+            if isinstance(path, int):  # a file that was opened before, and looked at then
+                return
             writes = isinstance(flags, int) and flags & (os.O_WRONLY | os.O_RDWR | os.O_CREAT)
             if writes or (isinstance(mode, str) and set(mode) & set("wax+")):
                 self._wrote("open", path)

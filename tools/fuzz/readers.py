@@ -11,7 +11,7 @@ from planner.design.quality import read_table
 from planner.design.targets_file import read_targets
 from planner.report.prices import read_prices
 from planner.search.plan_file import read_plan
-from tools.fuzz import live, samples, uses
+from tools.fuzz import kept, live, samples, uses
 from tools.fuzz.samples import ROOT
 
 NODES = ("empty", "folder", "pipe", "zero", "loop", "dangling", "other", "sparse", "full")
@@ -143,6 +143,11 @@ READERS: tuple[Reader, ...] = (
     ),
     Reader("design targets", "t.yaml", "yaml", samples.targets_samples, read_targets, share=4),
     Reader("quality table", "q.yaml", "yaml", samples.quality_samples, read_table, share=4),
+    Reader("tune.json", "tune.json", "json", kept.result_samples, kept.result, share=4),
+    Reader("tune samples", "samples.jsonl", "text", kept.cell_samples, kept.cells, share=4),
+    Reader("watch state", "state.json", "json", kept.state_samples, kept.state, share=4),
+    Reader("study journal", "s.journal", "text", kept.study_samples, kept.study, share=2),
+    Reader("plan.json in use", "plan.json", "json", samples.launch_samples, kept.plan, share=1),
     Reader("start-up log", "model.log", "text", samples.log_samples, uses.model, share=6),
     Reader("names", "names.txt", "text", samples.name_samples, uses.names, share=3, but_not=ALL),
 )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import json
+import tempfile
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from planner.cli.launchable import launchable
+from planner.emit.write import write_out
 from planner.search.question import Question
 
 ROOT = Path(__file__).parents[2]
@@ -96,6 +98,8 @@ def count_samples() -> Sequence[bytes]:
     lines = (
         b"draft acceptance = 0.5\nstatistics draft-mtp: #calls(b,g,a) = 10 100 90, "
         b"#gen drafts = 80, #acc drafts = 60, #gen tokens = 240, #acc tokens = 130\n",
+        b'[{"iter": 1, "specDecodingStats": {"numDraftTokens": 8, "numAcceptedTokens": 5, '
+        b'"numRequestsWithDraftTokens": 2, "acceptanceLength": 3.5}}]',
         b"#running-req: 1, accept len: 2.17, accept rate: 0.54, gen throughput\n",
     )
     return [*folder("metrics/*.txt")(), *lines]
@@ -154,12 +158,27 @@ def name_samples() -> Sequence[bytes]:
 
 def plan_samples() -> Sequence[bytes]:
     """Two plans, made now."""
-    asked = (
+    return [launchable(one, must=False)[0].model_dump_json().encode() for one in _questions()]
+
+
+def launch_samples() -> Sequence[bytes]:
+    """The same as they are written, with the commands that start their engines."""
+    with tempfile.TemporaryDirectory() as made:
+        written = []
+        for number, one in enumerate(_questions()):
+            plan, emission = launchable(one, must=True)
+            if emission is not None:
+                plan = write_out(Path(made) / str(number), plan, emission)
+            written.append(plan.model_dump_json().encode())
+        return written
+
+
+def _questions() -> Sequence[Question]:
+    return (
         Question("Qwen/Qwen3-8B", "4090", batch=(1, 4), context=(4096,), calibration="none"),
         Question("Qwen/Qwen3-30B-A3B", "3090", batch=(1,), context=(4096,), engine="llama.cpp",
                  calibration="none"),
     )  # fmt: skip
-    return [launchable(one, must=False)[0].model_dump_json().encode() for one in asked]
 
 
 def manifest_samples() -> Sequence[bytes]:

@@ -82,6 +82,38 @@ def test_silence_ends_in_time() -> None:
         complete(endpoint, CHAT, "m")
 
 
+@pytest.mark.parametrize(
+    "slow", [b"x", b"HTTP/1.1 103 Early Hints\r\n\r\n"], ids=["headers", "hints"]
+)
+def test_an_answer_that_never_begins_ends_in_time(slow: bytes) -> None:
+    """Bytes keep coming, so that no wait for the next ones is ever long."""
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+
+        def drip() -> None:
+            connection, _ = listener.accept()
+            with connection, suppress(OSError):
+                connection.sendall(HEAD if slow == b"x" else b"")
+                for _ in range(400):
+                    connection.sendall(slow)
+                    time.sleep(0.05)
+
+        threading.Thread(target=drip, daemon=True).start()
+        limits = Limits(silence_s=5.0, total_s=0.5)
+        with Endpoint(f"http://127.0.0.1:{listener.getsockname()[1]}", limits=limits) as endpoint:
+            begun_s = time.monotonic()
+            with pytest.raises(EndpointDown, match="in time"):
+                endpoint.post_json("/v1/chat/completions", {})
+            assert time.monotonic() - begun_s < 15
+
+
+def test_a_long_error_page_is_still_that_error() -> None:
+    pages = httpx.MockTransport(lambda _: httpx.Response(503, content=iter([b"x" * 65536] * 600)))
+    endpoint = Endpoint("http://engine:8000", transport=pages)
+    with pytest.raises(EndpointError, match="answers 503: xxx") as found:
+        endpoint.get_text("/metrics")
+    assert len(str(found.value)) < 1000
+
+
 def test_nobody_listens() -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]

@@ -18,6 +18,7 @@ pytest.importorskip("httpx")
 pytest.importorskip("scipy")
 
 from planner.cli import main
+from planner.emit.swap import locked
 from planner.search.records import Launch
 
 ROOT = Path(__file__).parents[3]
@@ -170,19 +171,28 @@ def test_an_interrupted_run_stops_its_engine_and_keeps_its_cells(
     assert len(lines) > 1
 
 
+@pytest.mark.parametrize("seed", ["1", "0"])
 def test_an_engine_that_fails_is_exit_4_and_finished_cells_are_kept(
-    run: Ran, tmp_path: Path
+    run: Ran, tmp_path: Path, seed: str
 ) -> None:
+    """The baseline comes first with one seed, and is kept; with the other nothing was finished."""
     port = _port()
     broken = ("--draft", "4", "--fail-after", "2")
     folder = _plan(tmp_path, port, off=(), draft_len_is_4=broken)
-    code, _, err = run("tune", "--launch", str(folder), *QUICK)
+    code, _, err = run("tune", "--launch", str(folder), *QUICK, "--seed", seed)
     assert code == 4
     assert "500" in err
-    assert "goes on from there" in err
     assert "Traceback" not in err
     assert _gone(port)
-    assert (folder / "tune" / "samples.jsonl").exists()
+    finished = seed == "1"
+    assert ("goes on from there" in err) == finished
+    samples = folder / "tune" / "samples.jsonl"
+    assert samples.exists() == finished
+    if finished:
+        assert [json.loads(x)["kind"] for x in samples.read_text().splitlines()] == [
+            "header",
+            "cell",
+        ]
 
 
 def test_an_engine_that_ends_at_once_shows_its_last_words(run: Ran, tmp_path: Path) -> None:
@@ -288,7 +298,34 @@ def test_contradictions_are_exit_2(
 
 
 def test_nobody_at_the_endpoint_is_exit_4(run: Ran, tmp_path: Path) -> None:
+    """And it is not said that anything was measured, nor left an empty folder."""
     url = f"http://127.0.0.1:{_port()}"
     code, _, err = run("tune", "--endpoint", url, "--out", str(tmp_path / "out"))
     assert code == 4
-    assert "Traceback" not in err
+    assert "does not answer" in err
+    assert "finished" not in err
+    assert not (tmp_path / "out").exists()
+    (tmp_path / "mine").mkdir()
+    code, _, _ = run("tune", "--endpoint", url, "--out", str(tmp_path / "mine"))
+    assert code == 4
+    assert list(tmp_path.iterdir()) == [tmp_path / "mine"]
+    assert not list((tmp_path / "mine").iterdir())
+
+
+def test_a_folder_in_which_another_run_writes_is_left_alone(run: Ran, tmp_path: Path) -> None:
+    with locked(tmp_path):
+        code, _, err = run(
+            "tune", "--endpoint", f"http://127.0.0.1:{_port()}", "--out", str(tmp_path)
+        )
+    assert code == 4
+    assert "another planner" in err
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_a_pipe_in_the_place_of_the_samples_is_refused(run: Ran, tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "samples.jsonl")
+    address = f"http://127.0.0.1:{_port()}"
+    code, _, err = run("tune", "--endpoint", address, "--out", str(tmp_path))
+    assert code == 2
+    assert "not a regular file" in err

@@ -1,5 +1,6 @@
 """A study over several processes and kills: every finished trial is one row."""
 
+import os
 import random
 import signal
 import subprocess
@@ -174,3 +175,42 @@ def test_a_flag_that_does_not_read_is_an_error(text: str) -> None:
 def test_off_is_no_trial() -> None:
     off = Arm(name=OFF, family="none", draft_len=0)
     assert [arm.name for arm in space_of((off, *ARMS), ["-n=2,3"]).arms] == [a.name for a in ARMS]
+
+
+@pytest.mark.parametrize(
+    "text", ["my notes\nwithout an end", '{"one": "line"}', '{"a": 1}\n{"b": 2}\n', "\0" * 50]
+)
+def test_a_file_that_is_no_study_stays_as_it_is(tmp_path: Path, text: str) -> None:
+    """A journal's torn last line is cut off: another file's last line must not be."""
+    path = tmp_path / "notes.txt"
+    path.write_text(text)
+    with pytest.raises(InputError, match=r"no study|something else"):
+        open_study(str(path), "tune", seed=0)
+    assert path.read_text() == text
+    assert list(tmp_path.iterdir()) == [path]
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="POSIX")
+def test_what_is_no_file_is_no_study(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe")
+    for place in (tmp_path / "pipe", tmp_path, Path("/dev/zero")):
+        with pytest.raises(InputError, match="not a regular file"):
+            open_study(str(place), "tune", seed=0)
+
+
+@pytest.mark.parametrize("line", ['{"op_code":0}', '{"op_code":99}', '{"op_code":[]}', "[1]", "{"])
+def test_a_journal_of_nonsense_is_an_error(tmp_path: Path, line: str) -> None:
+    path = tmp_path / "study.journal"
+    path.write_text('{"op_code":0,"worker_id":"w","study_name":"x","directions":[2]}\n')
+    with path.open("a") as stream:
+        stream.write(line + "\n" + line + "\n")
+    with pytest.raises(InputError, match="no study"):
+        open_study(str(path), "tune", seed=0)
+
+
+@pytest.mark.parametrize(
+    "address", ["sqlite:////no/such/folder/x.db", "nosuch://x", "mysql://h/x", "sqlite://\0"]
+)
+def test_a_database_that_cannot_be_opened_is_an_error(address: str) -> None:
+    with pytest.raises(InputError, match="study"):
+        open_study(address, "tune", seed=0)

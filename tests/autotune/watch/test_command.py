@@ -149,7 +149,10 @@ def test_interruption_is_clean_and_keeps_the_state(
         (["--endpoint", "ftp://x"], InputError, "http://HOST:PORT"),
         (["--endpoint", "ENGINE", "--listen", "x"], InputError, "--listen takes"),
         (["--endpoint", "ENGINE", "--plan", "no-such.json"], InputError, "no-such.json"),
-        (["--endpoint", "ENGINE", "--plan", "BAD"], InputError, "no plan of this version"),
+        (["--endpoint", "ENGINE", "--plan", "BAD"], InputError, "no plan.json of this program"),
+        (["--endpoint", "ENGINE", "--plan", "PIPE"], InputError, "not a regular file"),
+        (["--endpoint", "ENGINE", "--state", "PIPE"], InputError, "not a regular file"),
+        (["--endpoint", "ENGINE", "--state", "FOLDER"], InputError, "not a regular file"),
         (["--endpoint", "ENGINE", "--model", "Qwen3-8B"], InputError, "both --model and --gpu"),
         (["--endpoint", "ENGINE", "--state", "BAD"], InputError, "no state of planner watch"),
     ],
@@ -159,7 +162,10 @@ def test_mistakes(
 ) -> None:
     bad = tmp_path / "bad.json"
     bad.write_text("{}")
-    given = [{"ENGINE": engine, "BAD": str(bad)}.get(x, x) for x in arguments]
+    pipe = tmp_path / "pipe.json"
+    os.mkfifo(pipe)
+    places = {"ENGINE": engine, "BAD": str(bad), "PIPE": str(pipe), "FOLDER": str(tmp_path)}
+    given = [places.get(x, x) for x in arguments]
     app = typer.Typer()
     app.command()(command)
     with pytest.raises(kind, match=said):
