@@ -105,16 +105,15 @@ def request_of(plan: Plan, *, page_size: int) -> BuildRequest:
 
 
 def _candidate(plan: Plan) -> tuple[Evaluation, list[str]]:
-    if plan.best.draft_len > 0:
-        return plan.best, []
-    if plan.best_drafted is None:
+    if plan.drafted is None:
         raise NoFeasiblePlan(
             "the plan has no drafted candidate, so there is nothing to verify; "
             "try another --drafter, or a smaller --quant, --batch or --context"
         )
-    best = plan.best_drafted
-    note = f"the plan says do not speculate; built for its best drafter, {best.family} D="
-    return best, [f"{note}{best.draft_len}"]
+    if plan.best.draft_len > 0:
+        return plan.drafted, []
+    found = f"{plan.drafted.family} D={plan.drafted.draft_len}"
+    return plan.drafted, [f"the plan says do not speculate; built for its best drafter, {found}"]
 
 
 def _capability(device: Device) -> int:

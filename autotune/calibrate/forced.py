@@ -10,30 +10,22 @@ import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from math import log, sqrt
 from pathlib import Path
 
 from autotune.calibrate.samples import Series
 from autotune.engines.forcing import Forced, forced_start
 from autotune.tune.arms import arms_of_plan
-from autotune.tune.learn import fit_constants
 from autotune.tune.measure import measure_cell, warm_up
-from autotune.tune.modelled import Response, question_of, response
 from autotune.tune.pieces import fit_costs, measured_ratio, rounds_of
 from autotune.tune.prompts import PromptSet
 from autotune.tune.records import OFF, Arm, Cell
-from autotune.tune.result import ArmResult
 from autotune.tune.schedule import Effort, schedule
 from autotune.tune.session import Progress, require_plain_baseline
 from autotune.tune.stage import Connect, LaunchStage, Running, Starter
-from hwprofiles.provenance import Sourced
-from hwprofiles.schema import Calibration, MeasuredRatio
 from planner.errors import InputError, OutsideFailure
 from planner.search.records import Plan
 
 BOTH: tuple[Forced, ...] = ("reject", "accept")
-FEWEST = 3
-"""Settings below which constants are not fitted."""
 CUT = 0.15
 """Share of accepted drafts that the end of an answer may cut off."""
 
@@ -81,7 +73,7 @@ class ForcedRow:
     """E[L] over drafted rounds, counted."""
     draft_share: float
     mean_draft_len: float
-    ratio: float
+    round_cost_ratio: float
     """R of a drafted round."""
 
 
@@ -107,8 +99,7 @@ def lengths_of(plan: Plan, wanted: Sequence[int] | None) -> tuple[int, ...]:
         InputError: none of them has an arm in the plan.
     """
     known = sorted(arm.draft_len for arm in arms_of_plan(plan).values() if arm.draft_len)
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
-    centre = drafted.draft_len if drafted else 0
+    centre = plan.drafted.draft_len if plan.drafted else 0
     asked = wanted or (max(1, centre // 2), centre, 2 * centre)
     found = tuple(dict.fromkeys(n for n in asked if n in known))
     if not found or (wanted and len(found) < len(set(wanted))):
@@ -204,7 +195,7 @@ def _row(arm: Arm, cells: Sequence[Cell], lookup: float) -> ForcedRow | None:
         tokens_per_round=rounds.tokens_per_drafted_round,
         draft_share=rounds.draft_share,
         mean_draft_len=rounds.mean_draft_len,
-        ratio=ratio,
+        round_cost_ratio=ratio,
     )
 
 
@@ -221,87 +212,3 @@ def forced_series(found: ForcedMeasured) -> Iterator[Series]:
         if len(timed) > 1:
             each = tuple(sample.decode_s / sample.steps for sample in timed)
             yield Series("token", {"arm": arm}, {"tokens": 1.0}, each)
-
-
-def _as_arms(rows: Sequence[ForcedRow]) -> list[ArmResult]:
-    return [
-        ArmResult(
-            name=f"draft_len={row.draft_len},{row.how}",
-            family="forced",
-            draft_len=row.draft_len,
-            blocks=1,
-            requests=0,
-            tokens=0,
-            tokens_per_s=None,
-            speedup=None,
-            mean_draft_len=row.mean_draft_len,
-            round_cost_ratio=row.ratio,
-        )
-        for row in rows
-    ]
-
-
-def _modelled_ratio(model: Response, constants: dict[str, float], row: ForcedRow) -> float:
-    step = model.rest.target_s
-    whole = model.rest.round_at(row.mean_draft_len)
-    for name, value in constants.items():
-        step += value * model.per_us[name].target_s
-        whole += value * model.per_us[name].round_at(row.mean_draft_len)
-    return whole / step
-
-
-def left_out_errors(model: Response, step_s: float, rows: Sequence[ForcedRow]) -> tuple[float, ...]:
-    """log(measured R / modelled R) of each setting with constants from the others."""
-    found = []
-    for place, row in enumerate(rows):
-        others = [*rows[:place], *rows[place + 1 :]]
-        constants = fit_constants(model, step_s, _as_arms(others))
-        found.append(log(row.ratio / _modelled_ratio(model, constants, row)))
-    return tuple(found)
-
-
-def forced_calibration(
-    found: ForcedMeasured, effort: Effort, created: str, *, card_present: bool
-) -> tuple[Calibration | None, tuple[str, ...]]:
-    """(the engine's constants with how well they meet R, what to say); None where too few were
-    measured or the plan's drafter cannot be modelled again."""
-    plan = found.plan
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
-    if len(found.rows) < FEWEST or drafted is None:
-        return None, (
-            f"{len(found.rows)} settings drafted; at least {FEWEST} are needed for constants",
-        )
-    model = response(question_of(plan, calibration="none"), drafted.drafter_id)
-    if model is None:
-        return None, ("the plan's drafter cannot be modelled again: no constants",)
-    constants = fit_constants(model, found.step_s, _as_arms(found.rows))
-    missed = left_out_errors(model, found.step_s, found.rows)
-    inputs = plan.inputs
-    ref = f"forced acceptance on {inputs.engine} {found.engine_version or 'of unknown version'}"
-    notes = []
-    if not card_present:
-        ref += ", on a machine without this card"
-        notes.append(
-            f"{inputs.gpu_name} is not in this machine: the constants are of this run alone and "
-            "stay out of the user's folder"
-        )
-    record = Calibration(
-        schema_version=1,
-        written_by="calibrate",
-        created=created,
-        gpu_name=inputs.gpu,
-        power_limit_w=inputs.power_limit_w,
-        engine=f"{inputs.engine}=={inputs.engine_version}",
-        constants={
-            f"engines.{inputs.engine}.{name}": Sourced(value=round(x, 3), kind="measured", ref=ref)
-            for name, x in constants.items()
-        },
-        measured_ratio=MeasuredRatio(
-            model=inputs.model_name,
-            log_sd=min(2.0, max(1e-3, sqrt(sum(x * x for x in missed) / len(missed)))),
-            points=len(missed),
-            largest_batch=effort.concurrency,
-            largest_context_len=found.context_len,
-        ),
-    )
-    return record, tuple(notes)

@@ -25,8 +25,8 @@ def _lines(
     for row in found.rows:
         yield (
             f"  {row.draft_len:>4}  {row.how + 'ed':<10}{row.tokens_per_round:>6.2f}"
-            f"{row.draft_share:>7.2f}{row.mean_draft_len:>9.2f}{row.ratio:>7.2f}"
-            f"{row.ratio * found.step_s * 1e3:>8.2f} ms"
+            f"{row.draft_share:>7.2f}{row.mean_draft_len:>9.2f}{row.round_cost_ratio:>7.2f}"
+            f"{row.round_cost_ratio * found.step_s * 1e3:>8.2f} ms"
         )
     yield "  E[L] and drafted tokens of the drafted rounds, counted; R is also the break-even E[L]."
     if inputs.engine_version != found.engine_version and found.engine_version:

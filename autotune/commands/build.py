@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -12,14 +13,16 @@ import typer
 from autotune.build.make import Built, Wanted, build
 from autotune.build.measured import CudaStopwatch, card_is_here
 from autotune.build.request import BuildRequest, request_of
-from planner.cli.contradictions import check_question
-from planner.cli.options import question_from, with_question_options
+from autotune.commands.given_plan import given_plan
+from autotune.commands.option_record import with_options
+from planner.cli.options import with_question_options
 from planner.cli.progress import ProgressBar
 from planner.errors import InputError
-from planner.search.plan_file import read_plan
+from planner.search.plan_file import plan_folder
 from spec_kernels.verify_attention.spec import VerifySpec
 
 if TYPE_CHECKING:
+    from planner.search.question import Question
     from planner.search.records import Plan
 
 RANKED = {
@@ -30,58 +33,59 @@ KERNEL_FOLDER = "kernels"
 """Beside the plan.json that was given."""
 
 
-def _run(
-    asked: Mapping[str, object],
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BuildOptions:
+    """What was typed besides the question."""
+
     plan: Annotated[
         Path | None, typer.Argument(metavar="[PLAN.json]", help="A plan that was written before.")
-    ] = None,
+    ] = None
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Put the build here.")
-    ] = None,
+    ] = None
     page_size: Annotated[
         int, typer.Option("--page-size", metavar="N", help="Tokens of one KV cache page.")
-    ] = 16,
+    ] = 16
     trials: Annotated[
         int | None,
         typer.Option("--trials", metavar="N", min=1, help="Configurations to try; all if absent."),
-    ] = None,
+    ] = None
     jobs: Annotated[
         int | None, typer.Option("--jobs", metavar="N", min=1, help="Compiler processes.")
-    ] = None,
-    force: Annotated[bool, typer.Option("--force", help="Build again what is cached.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False,
-) -> None:
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Build again what is cached.")] = False
+    as_json: Annotated[bool, typer.Option("--json", help="Print the manifest.")] = False
+
+
+def _run(asked: Mapping[str, object], options: BuildOptions) -> None:
     """Build the verification kernel for a plan, or for the question that the options state."""
-    found = _plan(plan, asked)
-    request = request_of(found, page_size=page_size)
-    if plan is not None and out is None:
-        out = plan.parent / KERNEL_FOLDER
-    stopwatch = CudaStopwatch() if card_is_here(request) else None
-    wanted = Wanted(out, jobs or os.cpu_count() or 1, trials, force, stopwatch)
+    plan = given_plan(options.plan, asked, _recommend)
+    if plan is None:
+        raise InputError("give a plan.json, or --model and --gpu")
+    request = request_of(plan, page_size=options.page_size)
+    out = options.out
+    if options.plan is not None and out is None:
+        out = plan_folder(options.plan) / KERNEL_FOLDER
+    wanted = Wanted(
+        out=out,
+        jobs=options.jobs or os.cpu_count() or 1,
+        trials=options.trials,
+        force=options.force,
+        stopwatch=CudaStopwatch() if card_is_here(request) else None,
+    )
     with ProgressBar() as bar:
         built = build(request, wanted, bar.show)
-    if as_json:
-        print(built.manifest.model_dump_json(indent=1))
-    else:
-        print(_text(request, built))
+    print(built.manifest.model_dump_json(indent=1) if options.as_json else _text(request, built))
 
 
-command = with_question_options(_run, optional=frozenset({"model", "gpu"}))
+command = with_question_options(
+    with_options(BuildOptions, _run), optional=frozenset({"model", "gpu"})
+)
 
 
-def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan:
-    given = [name for name in ("model", "gpu") if asked[name] is not None]
-    if path is not None:
-        if given:
-            raise InputError(f"a plan file and --{given[0]} were given; give one of them")
-        return read_plan(path)
-    if len(given) < 2:
-        raise InputError("give a plan.json, or --model and --gpu")
+def _recommend(question: Question) -> Plan:
     from planner.search.recommend import recommend  # noqa: PLC0415  # a plan file needs no search
 
-    question = question_from(asked)
-    check_question(question)
     return recommend(question)
 
 
@@ -107,8 +111,7 @@ def _text(request: BuildRequest, built: Built) -> str:
     refused = sum(search.refused.values())
     lines += [
         f"  search: {search.space} configurations, {search.pruned} pruned, {search.compiled} "
-        f"compiled, {refused} refused; "
-        f"{RANKED[search.ranking]}",
+        f"compiled, {refused} refused; {RANKED[search.ranking]}",
         f"  numbers: {check.cases} cases, largest error {check.worst_ratio:.2f} of plain torch's "
         f"(bound 2), log-sum-exp within {check.max_lse_error:.1e}",
         f"  {'from the cache' if built.from_cache else 'built'}: {built.folder}",

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from autotune.commands.engine_options import EngineArgs, Port, Program
+from autotune.commands.option_record import with_options
 from planner.cli.options import counts
 from planner.cli.progress import still
 from planner.errors import InputError
@@ -23,55 +25,60 @@ CARD_SECONDS = 100.0
 """Of the probes; loading torch and compiling come on top, two minutes in all."""
 
 
-def command(
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CalibrateOptions:
+    """What was typed."""
+
     host: Annotated[
         bool, typer.Option("--host", help="Measure the memory of this host, without a GPU.")
-    ] = False,
+    ] = False
     index: Annotated[
         int, typer.Option("--index", metavar="N", min=0, help="Card to measure, as NVML counts.")
-    ] = 0,
+    ] = 0
     out: Annotated[
         Path | None,
         typer.Option("--out", metavar="FILE", help="Write there; else to the user's data folder."),
-    ] = None,
+    ] = None
     seconds: Annotated[
         float | None,
         typer.Option("--seconds", metavar="N", min=1, help="Begin nothing new after this time."),
-    ] = None,
+    ] = None
     launch: Annotated[
         Path | None,
         typer.Option(
             metavar="PLAN_DIR", help="Start this plan's engine and force its acceptance: R."
         ),
-    ] = None,
+    ] = None
     draft_lens: Annotated[
         str | None,
         typer.Option(metavar="LIST", help="With --launch: draft lengths; around the plan's."),
-    ] = None,
+    ] = None
     blocks: Annotated[
         int, typer.Option(metavar="N", help="With --launch: starts of each setting.")
-    ] = 3,
-    program: Program = None,
-    engine_args: EngineArgs = None,
-    port: Port = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the calibration.")] = False,
-) -> None:
+    ] = 3
+    program: Program = None
+    engine_args: EngineArgs = None
+    port: Port = None
+    as_json: Annotated[bool, typer.Option("--json", help="Print the calibration.")] = False
+
+
+def _run(asked: CalibrateOptions) -> None:
     """Measure this machine and put the constants where `planner recommend` finds them."""
-    if out is not None and out.suffix != ".yaml":
-        raise InputError(f"--out {out} must end in .yaml; a calibration is a YAML file")
-    if host and launch is not None:
+    if asked.out is not None and asked.out.suffix != ".yaml":
+        raise InputError(f"--out {asked.out} must end in .yaml; a calibration is a YAML file")
+    if asked.host and asked.launch is not None:
         raise InputError("--host and --launch measure different things; give one of them")
-    if launch is not None:
-        lengths = counts("--draft-lens", draft_lens) if draft_lens else None
-        started = _Started(launch, lengths, blocks, program, engine_args, port)
+    if asked.launch is not None:
         with _needs("live"):
-            print(_forced(started, out, as_json=as_json))
-    elif host:
-        print(_host(out, seconds or HOST_SECONDS, as_json=as_json))
+            print(_forced(asked, asked.launch))
+    elif asked.host:
+        print(_host(asked))
     else:
         with _needs("kernels,fit"):
-            print(_card(index, out, seconds or CARD_SECONDS, as_json=as_json))
+            print(_card(asked))
+
+
+command = with_options(CalibrateOptions, _run)
 
 
 @contextmanager
@@ -86,26 +93,15 @@ def _needs(extras: str) -> Iterator[None]:
         ) from missing
 
 
-class _Started(NamedTuple):
-    """Options of --launch."""
-
-    plan: Path
-    draft_lens: tuple[int, ...] | None
-    blocks: int
-    program: str | None
-    engine_args: str | None
-    port: int | None
-
-
-def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
+def _forced(asked: CalibrateOptions, plan_path: Path) -> str:
     from autotune.calibrate.forced import (  # noqa: PLC0415
         ForcedWanted,
-        forced_calibration,
         forced_series,
         measure_forced,
         starting,
     )
     from autotune.calibrate.forced_page import forced_page  # noqa: PLC0415
+    from autotune.calibrate.forced_result import forced_calibration  # noqa: PLC0415
     from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
     from autotune.commands.termination import terminated_like_interrupted  # noqa: PLC0415
     from autotune.engines.detect import connected  # noqa: PLC0415
@@ -114,45 +110,59 @@ def _forced(asked: _Started, out: Path | None, *, as_json: bool) -> str:
     from autotune.tune.schedule import Effort  # noqa: PLC0415
     from autotune.tune.stage import Starter  # noqa: PLC0415
 
-    plan, folder = planned_in(asked.plan)
+    lengths = counts("--draft-lens", asked.draft_lens) if asked.draft_lens else None
+    plan, folder = planned_in(plan_path)
     effort = Effort(blocks=asked.blocks, prompts=2, max_tokens=96, concurrency=plan.inputs.batch)
     starter = Starter(asked.program, asked.engine_args, asked.port)
     serve = starting(plan, folder, folder / "calibrate", starter=starter, connect=connected)
     with terminated_like_interrupted():
-        found = measure_forced(
-            plan, ForcedWanted(shipped_prompts(), effort, asked.draft_lens, serve)
-        )
+        found = measure_forced(plan, ForcedWanted(shipped_prompts(), effort, lengths, serve))
     here = card_present(plan)
     record, notes = forced_calibration(found, effort, now(), card_present=here)
-    target = out or folder / "calibrate" / "calibration.yaml"
+    target = asked.out or folder / "calibrate" / "calibration.yaml"
     if record is not None:
-        target = target_of(record, out) if here else target
+        target = target_of(record, asked.out) if here else target
         keep(record, forced_series(found), target)
-    if as_json and record is not None:
+    if asked.as_json and record is not None:
         return record.model_dump_json(indent=1)
     return forced_page(found, record, notes, target)
 
 
-def _host(out: Path | None, seconds: float, *, as_json: bool) -> str:
+def _host(asked: CalibrateOptions) -> str:
     from autotune.calibrate.host import host_calibration, measure_host  # noqa: PLC0415
     from autotune.calibrate.host_page import host_page  # noqa: PLC0415
     from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
     from autotune.calibrate.topology import topology  # noqa: PLC0415
 
+    seconds = asked.seconds or HOST_SECONDS
     with still(f"measuring the memory of this host, {seconds:.0f} s"):
         found = measure_host(topology(), seconds)
     record = host_calibration(found, now())
-    target = target_of(record, out)
+    target = target_of(record, asked.out)
     keep(record, found.series, target)
-    return record.model_dump_json(indent=1) if as_json else host_page(found, target)
+    return record.model_dump_json(indent=1) if asked.as_json else host_page(found, target)
 
 
-def _card(index: int, out: Path | None, seconds: float, *, as_json: bool) -> str:
+def _card(asked: CalibrateOptions) -> str:
+    from autotune.calibrate.card_page import card_page  # noqa: PLC0415
+    from autotune.calibrate.card_result import card_calibration, card_result  # noqa: PLC0415
+    from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
+    from autotune.calibrate.measure import measure_card  # noqa: PLC0415
+    from autotune.calibrate.probe_list import probes_for  # noqa: PLC0415
     from autotune.calibrate.state import opened  # noqa: PLC0415
 
-    with opened(index) as (nvml, handle):
-        card, device = _torch_card(nvml, handle, index), _profile(nvml, index)
-        return _calibrated((card, device), out, seconds, as_json=as_json)
+    seconds = asked.seconds or CARD_SECONDS
+    with opened(asked.index) as (nvml, handle):
+        card, device = _torch_card(nvml, handle, asked.index), _profile(nvml, asked.index)
+        with still(f"measuring the card, {seconds:.0f} s"):
+            measured = measure_card(card, probes_for(card.facts), seconds)
+    result = card_result(measured, device)
+    record = card_calibration(measured, result, device, now())
+    target = target_of(record, asked.out)
+    keep(record, [series for _, series in measured.series], target)
+    if asked.as_json:
+        return record.model_dump_json(indent=1)
+    return card_page(measured, result, device, target)
 
 
 def _profile(nvml: Any, index: int) -> Device:
@@ -185,24 +195,3 @@ def _torch_card(nvml: Any, handle: Any, index: int) -> Card:
     if place is None:
         raise InputError(f"CUDA_VISIBLE_DEVICES hides GPU {index}; show it or give another --index")
     return TorchCard(nvml, handle, place)
-
-
-def _calibrated(
-    here: tuple[Card, Device], out: Path | None, seconds: float, *, as_json: bool
-) -> str:
-    from autotune.calibrate.card_page import card_page  # noqa: PLC0415
-    from autotune.calibrate.card_result import card_calibration, card_result  # noqa: PLC0415
-    from autotune.calibrate.keep import keep, now, target_of  # noqa: PLC0415
-    from autotune.calibrate.measure import measure_card  # noqa: PLC0415
-    from autotune.calibrate.probe_list import probes_for  # noqa: PLC0415
-
-    card, device = here
-    with still(f"measuring the card, {seconds:.0f} s"):
-        measured = measure_card(card, probes_for(card.facts), seconds)
-    result = card_result(measured, device)
-    record = card_calibration(measured, result, device, now())
-    target = target_of(record, out)
-    keep(record, [series for _, series in measured.series], target)
-    return (
-        record.model_dump_json(indent=1) if as_json else card_page(measured, result, device, target)
-    )

@@ -1,4 +1,4 @@
-"""SIGTERM as Ctrl-C: what was started is stopped, what was learnt is kept."""
+"""SIGTERM in the words of Ctrl-C."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def terminated_like_interrupted() -> Iterator[None]:
-    """SIGTERM unwinds as Ctrl-C does, so that what was started is stopped."""
+    """SIGTERM unwinds as Ctrl-C does: what was started is stopped, what was learnt is kept."""
 
     def interrupt(_: int, __: FrameType | None) -> None:
         raise KeyboardInterrupt

@@ -4,27 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from autotune.commands.given_plan import given_plan
+from autotune.commands.option_record import with_options
 from autotune.commands.termination import terminated_like_interrupted
-from autotune.engines.detect import detect
-from autotune.load.address import token_from_environment
-from autotune.load.endpoint import Endpoint
+from autotune.engines.detect import connected
 from autotune.watch.clock import SystemClock
 from autotune.watch.exporter import WatchPage, listen_address, served
 from autotune.watch.follow import Following, follow
 from autotune.watch.prices import prices_of
 from autotune.watch.text import line
 from autotune.watch.watcher import Watcher, WatchSettings
-from planner.cli.contradictions import check_question
 from planner.cli.launchable import launchable
-from planner.cli.options import question_from, with_question_options
-from planner.errors import InputError
-from planner.search.plan_file import read_plan
-from planner.search.records import Plan
+from planner.cli.options import with_question_options
+from planner.search.plan_file import plan_folder
 
 if TYPE_CHECKING:
     from autotune.watch.events import Event
@@ -32,83 +30,77 @@ if TYPE_CHECKING:
 _STATE_FILE = "watch-state.json"
 
 
-def _run(
-    asked: Mapping[str, object],
-    *,
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WatchOptions:
+    """What was typed besides the question."""
+
     endpoint: Annotated[
         str, typer.Option("--endpoint", metavar="URL", help="Address of the running engine.")
-    ],
+    ]
     plan: Annotated[
         Path | None,
         typer.Option("--plan", metavar="FILE", help="plan.json that the engine was started from."),
-    ] = None,
+    ] = None
     draft_len: Annotated[
         int | None,
         typer.Option(
             "--draft-len", metavar="D", min=0, max=128, help="D that runs, if nobody tells it."
         ),
-    ] = None,
+    ] = None
     interval: Annotated[
         float, typer.Option("--interval", metavar="SECONDS", min=0.1, help="Between readings.")
-    ] = 5.0,
+    ] = 5.0
     report: Annotated[
         float, typer.Option("--report", metavar="SECONDS", min=0.0, help="Between status lines.")
-    ] = 60.0,
+    ] = 60.0
     duration: Annotated[
         float | None,
         typer.Option("--for", metavar="SECONDS", min=0.0, help="End after so long."),
-    ] = None,
+    ] = None
     state: Annotated[
         Path | None,
         typer.Option(
             "--state", metavar="FILE", help=f"Keeps what was learnt; {_STATE_FILE} by the plan."
         ),
-    ] = None,
+    ] = None
     listen: Annotated[
         str | None,
         typer.Option(
             "--listen", metavar="[HOST:]PORT", help="Serve Prometheus metrics, on loopback."
         ),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="JSON Lines.")] = False,
-) -> None:
+    ] = None
+    as_json: Annotated[bool, typer.Option("--json", help="JSON Lines.")] = False
+
+
+def _run(asked: Mapping[str, object], options: WatchOptions) -> None:
     """Follow a running engine: acceptance, batches, and when another D would be faster.
 
     The engine is only read, nothing is sent to it. A token is taken from PLANNER_API_KEY.
     """
-    address = listen_address(listen) if listen else None
-    found = _plan(plan, asked)
-    prices = prices_of(found) if found else None
-    if plan is not None and state is None:
-        state = (plan if plan.is_dir() else plan.parent) / _STATE_FILE
+    address = listen_address(options.listen) if options.listen else None
+    plan = given_plan(options.plan, asked, lambda question: launchable(question, must=False)[0])
+    prices = prices_of(plan) if plan else None
     clock, page = SystemClock(), WatchPage()
-    how = Following(_printer(as_json=as_json), page, state, duration)
-    settings = WatchSettings(interval, report, draft_len=draft_len)
+    how = Following(_printer(as_json=options.as_json), page, _state_file(options), options.duration)
+    settings = WatchSettings(options.interval, options.report, draft_len=options.draft_len)
     with ExitStack() as stack:
-        engine = stack.enter_context(Endpoint(endpoint, token=token_from_environment()))
+        engine = stack.enter_context(connected(options.endpoint))
         stack.enter_context(terminated_like_interrupted())
         if address is not None:
             stack.enter_context(served(page, address))
-        follow(Watcher(detect(engine), prices, settings, clock), how, clock)
+        follow(Watcher(engine, prices, settings, clock), how, clock)
 
 
-command = with_question_options(_run, optional=frozenset({"model", "gpu"}))
+command = with_question_options(
+    with_options(WatchOptions, _run), optional=frozenset({"model", "gpu"})
+)
 
 
-def _plan(path: Path | None, asked: Mapping[str, object]) -> Plan | None:
-    """The plan given, or the one that the question's options ask for; None without either."""
-    given = [name for name in ("model", "gpu") if asked[name] is not None]
-    if path is not None:
-        if given:
-            raise InputError(f"a plan file and --{given[0]} were given; give one of them")
-        return read_plan(path)
-    if not given:
-        return None
-    if len(given) < 2:
-        raise InputError("give a plan.json (--plan), or both --model and --gpu")
-    question = question_from(asked)
-    check_question(question)
-    return launchable(question, must=False)[0]
+def _state_file(options: WatchOptions) -> Path | None:
+    """Where the state is kept: as stated, else beside the plan."""
+    if options.state is None and options.plan is not None:
+        return plan_folder(options.plan) / _STATE_FILE
+    return options.state
 
 
 def _printer(*, as_json: bool) -> Callable[[Event], None]:

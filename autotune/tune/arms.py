@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from autotune.tune.records import OFF, Arm
 from planner.errors import InputError
-from planner.search.records import Evaluation, Plan
+from planner.search.records import Plan
 
 MAX_ARMS = 6
 """Arms that a run measures unless they are named: more is a study's work."""
@@ -30,17 +30,8 @@ def arms_of_plan(plan: Plan) -> dict[str, Arm]:
             "the plan's launch has no arm `off`, and without a baseline there is nothing to "
             "compare with; write it anew with `planner recommend ... --out DIR`"
         )
-    family = _family(plan)
+    family = plan.drafted.family if plan.drafted else "none"
     return {name: _arm(name, argv, family) for name, argv in plan.launch.arms.items()}
-
-
-def _family(plan: Plan) -> str:
-    drafted = _drafted(plan)
-    return drafted.family if drafted else "none"
-
-
-def _drafted(plan: Plan) -> Evaluation | None:
-    return plan.best if plan.best.draft_len > 0 else plan.best_drafted
 
 
 def _arm(name: str, argv: Sequence[str], family: str) -> Arm:
@@ -89,10 +80,9 @@ def _known(name: str, known: Mapping[str, Arm]) -> Arm:
 
 
 def _around(plan: Plan, known: Mapping[str, Arm]) -> Sequence[Arm]:
-    drafted = _drafted(plan)
     by_length = {arm.draft_len: arm for name, arm in known.items() if _DRAFT_LEN.fullmatch(name)}
     others = [arm for name, arm in known.items() if _METHOD.search(name)]
-    centre = drafted.draft_len if drafted else 0
+    centre = plan.drafted.draft_len if plan.drafted else 0
     nearest = min(by_length, key=lambda d: abs((d or 0) - centre), default=None)
     if nearest is None:
         return others[: MAX_ARMS - 1]

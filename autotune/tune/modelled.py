@@ -37,6 +37,10 @@ class Modelled:
         """Between whole draft lengths, by a straight line."""
         return float(np.interp(draft_len, np.arange(len(self.round_s)), self.round_s))
 
+    def ratio_at(self, draft_len: float) -> float:
+        """R of a round of so many drafted tokens."""
+        return self.round_at(draft_len) / self.target_s
+
 
 def question_of(plan: Plan, *, calibration: str | None, acceptance: str | None = None) -> Question:
     """The question that the plan answered, with its drafter kept.
@@ -47,14 +51,13 @@ def question_of(plan: Plan, *, calibration: str | None, acceptance: str | None =
         acceptance: file with measured acceptance.
     """
     inputs = plan.inputs
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
     count = f"{inputs.num_gpus}x" if inputs.num_gpus > 1 else ""
     return Question(
         model=inputs.model,
         gpu=f"{count}{inputs.gpu}",
         host=inputs.host,
         engine=f"{inputs.engine}=={inputs.engine_version}",
-        drafter=drafted.family if drafted else None,
+        drafter=plan.drafted.family if plan.drafted else None,
         drafter_device=inputs.drafter_device,
         batch=(inputs.batch,),
         context=(inputs.context_len,),
@@ -73,6 +76,11 @@ def question_of(plan: Plan, *, calibration: str | None, acceptance: str | None =
     )
 
 
+def planned_question(plan: Plan) -> Question:
+    """The question that the plan answered, with the calibrations of the user's folder if it had."""
+    return question_of(plan, calibration=None if plan.inputs.calibration else "none")
+
+
 def modelled(question: Question, drafter_id: str) -> Modelled | None:
     """The model's figures for a drafter; None where the search does not offer it.
 
@@ -83,9 +91,14 @@ def modelled(question: Question, drafter_id: str) -> Modelled | None:
 
 
 def _of(found: Situation, drafter_id: str) -> Modelled | None:
-    results = search(found).drafted
-    result = next((one for one in results if one.spec and one.spec.drafter_id == drafter_id), None)
+    result = drafter_grid(found, drafter_id)
     return None if result is None else _figures(result, found.headline)
+
+
+def drafter_grid(found: Situation, drafter_id: str) -> GridResult | None:
+    """All evaluations of one drafter; None where the search does not offer it."""
+    results = search(found).drafted
+    return next((one for one in results if one.spec and one.spec.drafter_id == drafter_id), None)
 
 
 def _figures(result: GridResult, at: tuple[int, int]) -> Modelled:
@@ -108,6 +121,14 @@ class Response:
     """Constant -> what one microsecond of it adds."""
     shipped: Mapping[str, float]
     """Their present values, microseconds."""
+
+    def with_constants(self, constants: Mapping[str, float]) -> Modelled:
+        """The model at these constants, microseconds; its speedups are not computed."""
+        target_s, round_s = self.rest.target_s, np.array(self.rest.round_s)
+        for name, microseconds in constants.items():
+            target_s += microseconds * self.per_us[name].target_s
+            round_s = round_s + microseconds * np.array(self.per_us[name].round_s)
+        return Modelled(target_s, tuple(round_s.tolist()), (), self.rest.lookup)
 
 
 def response(question: Question, drafter_id: str) -> Response | None:

@@ -45,7 +45,7 @@ def tune_result(evidence: Evidence, of: Circumstances) -> TuneResult:
     found = verdict(evidence)
     state = evidence.standing
     inputs = of.plan.inputs if of.plan else None
-    drafted = _drafted_id(of.plan)
+    drafted = of.plan.drafted if of.plan else None
     return TuneResult(
         planner_version=__version__,
         created=datetime.now(timezone.utc).isoformat(timespec="seconds"),
@@ -56,7 +56,7 @@ def tune_result(evidence: Evidence, of: Circumstances) -> TuneResult:
         quant=inputs.quant if inputs else None,
         kv_dtype=inputs.kv_dtype if inputs else None,
         num_gpus=inputs.num_gpus if inputs else None,
-        drafter_id=drafted,
+        drafter_id=drafted.drafter_id if drafted else None,
         workloads=tuple(sorted({s.workload for cell in evidence.cells for s in cell.samples})),
         temperature=of.effort.temperature,
         concurrency=of.effort.concurrency,
@@ -70,13 +70,6 @@ def tune_result(evidence: Evidence, of: Circumstances) -> TuneResult:
         guards=_guards(evidence, of),
         lossless=compare_cells(evidence.cells, of.likelihoods, temperature=of.effort.temperature),
     )
-
-
-def _drafted_id(plan: Plan | None) -> str | None:
-    if plan is None:
-        return None
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
-    return drafted.drafter_id if drafted else None
 
 
 def _mean_prompt(evidence: Evidence) -> float | None:

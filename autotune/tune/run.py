@@ -26,7 +26,7 @@ from autotune.tune.state import SampleFile, header_of
 from autotune.tune.trial import StudyWanted, finalists
 from hwprofiles.calibration import replace_file
 from planner.errors import InputError, OutsideFailure
-from planner.search.plan_file import read_plan
+from planner.search.plan_file import plan_folder, read_plan
 from planner.search.records import Plan
 
 RESULT_FILE = "tune.json"
@@ -55,7 +55,7 @@ def planned_in(folder: Path) -> tuple[Plan, Path]:
     Raises:
         InputError: there is none, or it is of another version.
     """
-    return read_plan(folder), folder if folder.is_dir() else folder.parent
+    return read_plan(folder), plan_folder(folder)
 
 
 def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:

@@ -9,7 +9,7 @@ from math import log2
 import numpy as np
 from numpy.typing import NDArray
 
-from autotune.tune.modelled import question_of
+from autotune.tune.modelled import drafter_grid, planned_question
 from planner.acceptance.curve import AcceptanceCurve
 from planner.cost.interval import ratio_log_sd
 from planner.errors import InputError
@@ -17,7 +17,6 @@ from planner.search.evaluate import GridResult
 from planner.search.present import circumstance
 from planner.search.records import Evaluation, Plan
 from planner.search.situation import Situation, situation
-from planner.search.sweep import search
 
 BATCHES = (1, 2, 4, 8, 16, 32, 64, 128, 256)
 """Batches that are priced; one in between takes the nearest on a log scale."""
@@ -58,20 +57,11 @@ def prices_of(plan: Plan) -> Prices | None:
     Raises:
         InputError: the plan cannot be computed again here, e.g. its model file has moved.
     """
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
+    drafted = plan.drafted
     if drafted is None:
         return None
-    calibration = None if plan.inputs.calibration else "none"
-    question = replace(question_of(plan, calibration=calibration), batch=BATCHES)
-    found = situation(question)
-    result = next(
-        (
-            one
-            for one in search(found).drafted
-            if one.spec is not None and one.spec.drafter_id == drafted.drafter_id
-        ),
-        None,
-    )
+    found = situation(replace(planned_question(plan), batch=BATCHES))
+    result = drafter_grid(found, drafted.drafter_id)
     if result is None:
         raise InputError(
             f"the drafter {drafted.drafter_id} of the plan is not known here; plan anew on this "

@@ -11,7 +11,7 @@ from planner.emit.downloads import drafter_download, target_download
 from planner.emit.names import argument, local_path
 from planner.emit.rules import RuleBook
 from planner.errors import EngineUnsupported
-from planner.search.records import Evaluation, Plan
+from planner.search.records import Plan
 
 ONLY_FOR_ARMS = "only for the arms with a drafter: "
 """Head of a download that the chosen command, which is off, does not need."""
@@ -142,13 +142,9 @@ def offloaded(plan: Plan) -> dict[str, str]:
     return parts
 
 
-def _drafted(plan: Plan) -> Evaluation | None:
-    return plan.best if plan.best.draft_len > 0 else plan.best_drafted
-
-
 def _drafter(plan: Plan) -> Drafter | None:
     """The drafter of the best drafted candidate; None when off is all there is."""
-    chosen = _drafted(plan)
+    chosen = plan.drafted
     if chosen is None or chosen.draft_len == 0 or chosen.family == "none":
         return None
     record = plan.drafter if plan.drafter and plan.drafter.get("family") == chosen.family else {}
@@ -312,7 +308,7 @@ def _schedule(plan: Plan, max_seqs: int, drafter: Drafter | None) -> tuple[Step,
 
 def _arm_draft_lens(plan: Plan, drafter: Drafter | None) -> tuple[int, ...]:
     """Draft lengths worth starting an engine with: all small ones and the plan's own."""
-    chosen = _drafted(plan)
+    chosen = plan.drafted
     if drafter is None or chosen is None or not drafter.exists:
         return ()
     limit = min(drafter.block or max(8, chosen.draft_len), _MAX_ARM_DRAFT_LEN)

@@ -13,6 +13,11 @@ SCHEMA_VERSION = 1
 _ANEW = "plan anew with `planner recommend --out DIR`"
 
 
+def plan_folder(path: Path) -> Path:
+    """The output folder of a plan that is given as this folder, or as a file in it."""
+    return path if path.is_dir() else path.parent
+
+
 def read_plan(path: Path) -> Plan:
     """The plan in a file, or in the output folder that holds one.
 

@@ -375,3 +375,8 @@ class Plan(_Record):
     """How to start the engine; None where no command can be given."""
     files: tuple[str, ...] = ()
     """Files written beside the plan."""
+
+    @property
+    def drafted(self) -> Evaluation | None:
+        """The choice where it drafts, else the best candidate that does; None without one."""
+        return self.best if self.best.draft_len > 0 else self.best_drafted

@@ -12,13 +12,13 @@ from autotune.calibrate.forced import (
     ForcedMeasured,
     ForcedWanted,
     forced_arms,
-    forced_calibration,
     forced_series,
     lengths_of,
     measure_forced,
     starting,
 )
 from autotune.calibrate.forced_page import forced_page
+from autotune.calibrate.forced_result import forced_calibration
 from autotune.engines.forcing import forced_start
 from autotune.tune.modelled import Modelled, modelled, question_of
 from autotune.tune.prompts import shipped_prompts
@@ -87,7 +87,7 @@ def test_r_is_found_without_a_trained_drafter(plan: Plan, true_model: Modelled) 
     assert len(found.rows) == 6
     for row in found.rows:
         true = true_model.round_at(row.draft_len) / true_model.target_s
-        assert row.ratio == pytest.approx(true, rel=0.03)
+        assert row.round_cost_ratio == pytest.approx(true, rel=0.03)
         wanted = 1.0 if row.how == "reject" else row.draft_len + 1
         assert row.tokens_per_round == pytest.approx(wanted)
         assert row.mean_draft_len == row.draft_len
@@ -123,7 +123,7 @@ def test_drift_between_blocks_does_not_move_r(plan: Plan, true_model: Modelled) 
     drifting = served(plan, stage_of(true_model, noise=0.0, drift=0.3))
     assert drifting.step_s > 1.1 * steady.step_s
     for one, other in zip(steady.rows, drifting.rows, strict=True):
-        assert other.ratio == pytest.approx(one.ratio, rel=0.01)
+        assert other.round_cost_ratio == pytest.approx(one.round_cost_ratio, rel=0.01)
 
 
 def test_an_engine_that_ignores_the_force_is_told_by_its_counts(

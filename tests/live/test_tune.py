@@ -11,7 +11,7 @@ from emit_plans import evaluation, plan
 
 pytest.importorskip("scipy")
 
-from autotune.commands.tune import connect
+from autotune.engines.detect import connected
 from autotune.tune.prompts import read_prompts
 from autotune.tune.result import TuneResult
 from autotune.tune.run import Wanted, tune_launch
@@ -66,7 +66,7 @@ def _tuned(model: Path, folder: Path, blocks: int) -> TuneResult:
     texts = [f"Repeat: {', '.join([words] * 4)}" for words in LISTS]
     file.write_text("".join(json.dumps({"prompt": text}) + "\n" for text in texts))
     effort = Effort(blocks=blocks, prompts=2, max_tokens=48)
-    wanted = Wanted(read_prompts(file), effort, folder / "out", connect)
+    wanted = Wanted(read_prompts(file), effort, folder / "out", connected)
     return tune_launch(_plan(model), folder, wanted)
 
 

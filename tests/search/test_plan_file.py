@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from planner.errors import InputError
-from planner.search.plan_file import read_plan
+from planner.search.plan_file import plan_folder, read_plan
 from planner.search.question import Question
 from planner.search.recommend import recommend
 from planner.search.records import Plan
@@ -24,6 +24,7 @@ def test_a_plan_is_itself_again(tmp_path: Path, helpful_plan: Plan) -> None:
     (tmp_path / "plan.json").write_text(helpful_plan.model_dump_json(indent=1))
     assert read_plan(tmp_path / "plan.json") == helpful_plan
     assert read_plan(tmp_path) == helpful_plan
+    assert plan_folder(tmp_path / "plan.json") == plan_folder(tmp_path) == tmp_path
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ pytest.importorskip("scipy")
 
 from tuned_samples import measured_arm, result
 
-from autotune.tune.learn import Learnt, fit_constants, learn, predicted_speedups
-from autotune.tune.modelled import modelled, question_of, response
+from autotune.tune.constants import fit_constants
+from autotune.tune.learn import Learnt, learn, predicted_speedups
+from autotune.tune.modelled import modelled, planned_question, question_of, response
 from autotune.tune.result import ArmResult
 from hwprofiles.calibration import read_calibration
 from planner.search.question import Question
@@ -82,6 +83,27 @@ def test_constants_meet_the_measured_times(plan: Plan) -> None:
         found = parts.rest.round_at(d)
         found += sum(x * parts.per_us[name].round_at(d) for name, x in constants.items())
         assert found / step_s == pytest.approx(ratio, rel=0.03)
+
+
+def test_the_plans_figure_is_that_of_before_the_calibration_was_kept(
+    plan: Plan, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for module in ("autotune.tune.learn", "hwprofiles.calibration"):
+        monkeypatch.setattr(f"{module}.user_folder", lambda: tmp_path / "user")
+    inputs = plan.inputs.model_copy(update={"calibration": "user folder"})
+    calibrated = plan.model_copy(update={"inputs": inputs})
+    before = modelled(planned_question(calibrated), DRAFTER)
+    assert before is not None
+    step_s = 2.0 * before.target_s
+    arms = (
+        measured_arm("off", 0, None, 1.0 / step_s),
+        *(_measured(f"draft_len={d}", d, 1.2 + 0.2 * d) for d in (3, 5, 8)),
+    )
+    learnt = Learnt(calibrated, tmp_path, card_present=True)
+    found = learn(result(arms=arms, engine="llama.cpp"), learnt).correction
+    assert found is not None
+    assert list((tmp_path / "user").glob("*.yaml"))
+    assert found.t_target_predicted_s == pytest.approx(before.target_s)
 
 
 def test_what_was_learned_is_written_used_and_close(plan: Plan, tmp_path: Path) -> None:

@@ -153,6 +153,7 @@ def test_interruption_is_clean_and_keeps_the_state(
         (["--endpoint", "ENGINE", "--plan", "PIPE"], InputError, "not a regular file"),
         (["--endpoint", "ENGINE", "--state", "PIPE"], InputError, "not a regular file"),
         (["--endpoint", "ENGINE", "--state", "FOLDER"], InputError, "not a regular file"),
+        (["--endpoint", "ENGINE", "--plan", "OTHER"], InputError, "schema version 9"),
         (["--endpoint", "ENGINE", "--model", "Qwen3-8B"], InputError, "both --model and --gpu"),
         (["--endpoint", "ENGINE", "--state", "BAD"], InputError, "no state of planner watch"),
     ],
@@ -164,7 +165,12 @@ def test_mistakes(
     bad.write_text("{}")
     pipe = tmp_path / "pipe.json"
     os.mkfifo(pipe)
-    places = {"ENGINE": engine, "BAD": str(bad), "PIPE": str(pipe), "FOLDER": str(tmp_path)}
+    other = tmp_path / "other.json"
+    other.write_text('{"schema_version": 9, "planner_version": "9.0"}')
+    places = {
+        "ENGINE": engine, "BAD": str(bad), "OTHER": str(other), "PIPE": str(pipe),
+        "FOLDER": str(tmp_path),
+    }  # fmt: skip
     given = [places.get(x, x) for x in arguments]
     app = typer.Typer()
     app.command()(command)
@@ -184,9 +190,10 @@ def test_a_refused_token_is_exit_4_and_never_shown(engine: str) -> None:
     assert (run.returncode, err) == (0, "")
 
 
-def test_a_plan_lends_its_draft_length_and_arms(engine: str, tmp_path: Path) -> None:
-    path = tmp_path / "plan.json"
-    path.write_text(plan().model_dump_json())
+@pytest.mark.parametrize("given", ["plan.json", "."])
+def test_a_plan_lends_its_draft_length_and_arms(engine: str, tmp_path: Path, given: str) -> None:
+    (tmp_path / "plan.json").write_text(plan().model_dump_json())
+    path = tmp_path / given
     with started("--endpoint", engine, "--plan", str(path), "--json", "--for", "0") as run:
         out, err = run.communicate(timeout=60)
     assert (run.returncode, err) == (0, "")
