@@ -9,6 +9,20 @@ from hwprofiles.errors import InputError
 
 MIB = 2**20
 NAME_IT = "name the card instead, e.g. --gpu 4090 (`planner gpus` lists them)"
+_SLOWING = {
+    0x4: "software power cap",
+    0x8: "hardware slowdown",
+    0x20: "software thermal slowdown",
+    0x40: "hardware thermal slowdown",
+    0x80: "hardware power brake",
+}
+"""nvmlClocksEventReason bits that make a card slower than it is (nvml.h); idle (0x1), application
+clocks (0x2) and sync boost (0x10) are settings."""
+
+
+def slowing(bits: int) -> tuple[str, ...]:
+    """Why a card runs below its clocks, of the driver's clock event (or throttle) reasons."""
+    return tuple(words for bit, words in _SLOWING.items() if bits & bit)
 
 
 @dataclass(frozen=True, slots=True)

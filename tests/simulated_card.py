@@ -26,15 +26,12 @@ STATE = CardState(
     uuid="GPU-0123",
     driver="595.10",
     power_limit_w=450.0,
-    default_power_w=450.0,
     sm_clock_mhz=2520.0,
-    memory_clock_mhz=10501.0,
     max_sm_clock_mhz=3105.0,
     temperature_c=40.0,
     slowed_by=(),
     settings=(),
     other_processes=0,
-    utilization_percent=None,
 )
 
 

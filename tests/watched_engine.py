@@ -54,6 +54,7 @@ class SimulatedEngine:
     broken: MetricsReading | None = None
     """Shown in place of the true reading."""
     draft_len: int | None = 5
+    method: str | None = None
     rng: np.random.Generator = field(default_factory=lambda: np.random.default_rng(7))
 
     def __post_init__(self) -> None:
@@ -65,7 +66,7 @@ class SimulatedEngine:
 
     def identify(self) -> EngineIdentity:
         self._answer()
-        settings = SpeculationSettings(None, self.draft_len)
+        settings = SpeculationSettings(self.method, self.draft_len)
         return EngineIdentity(self.name, "0.33.0", "m", settings)
 
     def read_counters(self) -> MetricsReading:

@@ -8,19 +8,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
+from hwprofiles.nvml import slowing
 from planner.errors import InputError
 
 NO_GPU = "`planner calibrate --host` measures the memory of this host"
 
-SLOWING = {
-    0x4: "software power cap",
-    0x8: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "hardware power brake",
-}
-"""nvmlClocksEventReason bits that make a card slower than it is (nvml.h); idle (0x1), application
-clocks (0x2) and sync boost (0x10) are settings."""
 SETTINGS = {0x2: "application clocks are set", 0x10: "sync boost holds the clocks together"}
 
 
@@ -33,9 +25,7 @@ class CardState:
     driver: str | None
     power_limit_w: float | None
     """Enforced limit."""
-    default_power_w: float | None
     sm_clock_mhz: float | None
-    memory_clock_mhz: float | None
     max_sm_clock_mhz: float | None
     temperature_c: float | None
     slowed_by: tuple[str, ...]
@@ -44,7 +34,6 @@ class CardState:
     """What somebody set."""
     other_processes: int
     """Programs beside this one that hold memory of the card."""
-    utilization_percent: float | None
 
 
 def doubts(state: CardState) -> Iterator[str]:
@@ -95,23 +84,17 @@ def read_state(nvml: Any, handle: Any, *, own_pid: int | None = None) -> CardSta
     if reasons is None:
         reasons = _answer(nvml, "nvmlDeviceGetCurrentClocksThrottleReasons", handle)
     bits = int(reasons or 0)
-    used = _answer(nvml, "nvmlDeviceGetUtilizationRates", handle)
     return CardState(
         name=_text(_answer(nvml, "nvmlDeviceGetName", handle)) or "unknown",
         uuid=_text(_answer(nvml, "nvmlDeviceGetUUID", handle)),
         driver=_text(_answer(nvml, "nvmlSystemGetDriverVersion")),
         power_limit_w=_number(_answer(nvml, "nvmlDeviceGetEnforcedPowerLimit", handle), 1e-3),
-        default_power_w=_number(
-            _answer(nvml, "nvmlDeviceGetPowerManagementDefaultLimit", handle), 1e-3
-        ),
         sm_clock_mhz=_number(_answer(nvml, "nvmlDeviceGetClockInfo", handle, 1)),
-        memory_clock_mhz=_number(_answer(nvml, "nvmlDeviceGetClockInfo", handle, 2)),
         max_sm_clock_mhz=_number(_answer(nvml, "nvmlDeviceGetMaxClockInfo", handle, 1)),
         temperature_c=_number(_answer(nvml, "nvmlDeviceGetTemperature", handle, 0)),
-        slowed_by=tuple(words for bit, words in SLOWING.items() if bits & bit),
+        slowed_by=slowing(bits),
         settings=tuple(words for bit, words in SETTINGS.items() if bits & bit),
         other_processes=_others(nvml, handle, os.getpid() if own_pid is None else own_pid),
-        utilization_percent=_number(getattr(used, "gpu", None)),
     )
 
 

@@ -1,5 +1,6 @@
 """What is known of a running engine, and what one reading of its metrics says."""
 
+import re
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -8,6 +9,22 @@ from planner.acceptance.spec_counters import SpecCounters
 
 EngineName = Literal["vllm", "sglang", "trtllm", "llama.cpp"]
 """The planner's names of the engines."""
+
+
+_FAMILIES = {
+    "ngram": "ngram",
+    "prompt": "ngram",
+    "suffix": "suffix",
+    "eagle": "eagle3",
+    "eagle3": "eagle3",
+    "nextn": "mtp",
+    "mtp": "mtp",
+    "draft": "external",
+    "standalone": "external",
+    "dflash": "dflash",
+    "dspark": "dspark",
+}
+"""Words of the engines' own methods -> drafter family."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +41,12 @@ class SpeculationSettings:
         """As an engine says it; a D that no engine drafts is none."""
         known = draft_len is not None and 0 <= draft_len <= MAX_POSITION
         return cls(method, draft_len if known else None)
+
+    @property
+    def family(self) -> str | None:
+        """Drafter family of the method; None where its words name none."""
+        words = re.split(r"[-_ ]", (self.method or "").lower())
+        return next((_FAMILIES[word] for word in words if word in _FAMILIES), None)
 
 
 @dataclass(frozen=True, slots=True)

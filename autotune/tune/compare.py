@@ -37,6 +37,12 @@ def log_ratios(cells: Sequence[Cell], arm: str, base: str) -> tuple[float, ...]:
     )
 
 
+def mean_log_ratio(cells: Sequence[Cell], arm: str, base: str) -> float:
+    """Mean of `log_ratios`; 0 where no block measured both."""
+    logs = log_ratios(cells, arm, base)
+    return math.fsum(logs) / len(logs) if logs else 0.0
+
+
 def _by_block(cells: Sequence[Cell], arm: str) -> Mapping[int, float]:
     found = {cell.block: cell.seconds_per_token for cell in cells if cell.arm == arm}
     return {block: time for block, time in found.items() if math.isfinite(time)}

@@ -11,15 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.tune.records import Conditions
-
-_THROTTLE = {
-    0x4: "power cap",
-    0x8: "hardware slowdown",
-    0x20: "temperature (software)",
-    0x40: "temperature (hardware)",
-    0x80: "power brake",
-}
-"""Bits of nvmlDeviceGetCurrentClocksThrottleReasons that mean a held-down clock."""
+from hwprofiles.nvml import slowing
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,5 +103,5 @@ def _read_gpu(nvml: Any) -> dict[str, Any]:
             )
         with suppress(nvml.NVMLError):
             bits = int(nvml.nvmlDeviceGetCurrentClocksThrottleReasons(handle))
-            found["throttle"] = tuple(why for bit, why in _THROTTLE.items() if bits & bit)
+            found["throttle"] = slowing(bits)
     return found

@@ -20,18 +20,21 @@ LOOPING_SHARE = 0.25
 """Share of generations in a loop that is worth a sentence."""
 
 
+State = Literal["ok", "note", "doubt", "invalid"]
+
+
 class Finding(Record):
     """One guard's answer."""
 
     guard: str
     """Which guard."""
-    state: Literal["ok", "note", "doubt", "invalid"]
+    state: State
     """ok: checked and fine; note: not checked; doubt: may have moved the result; invalid: did."""
     sentence: str
     """What was found."""
 
 
-def _found(guard: str, state: Literal["ok", "note", "doubt", "invalid"], text: str) -> Finding:
+def _found(guard: str, state: State, text: str) -> Finding:
     return Finding(guard=guard, state=state, sentence=text)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 
 from autotune.tune.result import ArmResult, Interval, TuneResult
+from autotune.tune.wording import engine_of, lessons, setting
 from planner.report.html.content import (
     Cell,
     Figure,
@@ -36,17 +37,14 @@ _COUNTED = "counters of the engine"
 def tune_page(result: TuneResult) -> Page:
     """The page of a run."""
     word, tone = _WORDS[result.verdict.state]
-    version = f" {result.engine_version}" if result.engine_version else ""
     return Page(
         title=f"Measured: {result.model or result.engine}",
-        about=f"{result.model or 'unknown model'}, {result.engine}{version}, {result.created}",
+        about=f"{result.model or 'unknown model'}, {engine_of(result)}, {result.created}",
         verdict=word,
         tone=tone,
         headline=_headline(result),
         sentence=result.verdict.sentence,
-        setting=f"{', '.join(result.workloads)}; temperature {result.temperature:g}, "
-        f"{result.concurrency} in flight, at most {result.max_tokens} tokens an answer; blocks of "
-        f"the same prompts, arms in random order (seed {result.seed}); ended: {result.stopped}.",
+        setting=setting(result),
         tiles=_tiles(result),
         gauge=None,
         command=(shlex.join(result.change.argv),) if result.change else (),
@@ -214,18 +212,7 @@ def _checks(result: TuneResult) -> tuple[str, ...]:
 
 
 def _learned(result: TuneResult) -> tuple[str, ...]:
-    found = result.correction
-    if found is None:
-        return ()
-    lines = []
-    if found.t_target_s is not None:
-        planned = found.t_target_predicted_s
-        before = f"; the plan had {planned * 1e3:.3g} ms" if planned else ""
-        lines.append(f"plain step {found.t_target_s * 1e3:.3g} ms{before}")
-    lines += [f"{name} = {value:.4g}" for name, value in found.constants.items()]
-    if found.replanned_choice:
-        lines.append(f"the planner would now run {found.replanned_choice}")
-    return (*lines, *found.notes, *(f"wrote {name}" for name in found.files))
+    return () if result.correction is None else lessons(result.correction)
 
 
 def _change(result: TuneResult) -> tuple[str, ...]:

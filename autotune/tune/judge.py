@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
-from autotune.tune.compare import Ratio, log_ratios, ratio
+from autotune.tune.compare import Ratio, log_ratios, mean_log_ratio, ratio
 from autotune.tune.pieces import (
     equation_speedups,
     fit_costs,
@@ -115,7 +115,9 @@ def verdict(evidence: Evidence) -> Verdict:
         )
     dropped = evidence.standing.dropped if evidence.standing else {}
     leader = leading(evidence.cells, [OFF, *(n for n in paired if n not in dropped)])
-    best = leader if leader != OFF else leading_drafted(evidence, paired)
+    best = leader
+    if leader == OFF:
+        best = max(paired, key=lambda name: mean_log_ratio(evidence.cells, name, OFF))
     gain = _wide(evidence, best)
     if gain is None or gain.low <= 1.0 <= gain.high:
         return _no_difference(best, gain)
@@ -134,16 +136,6 @@ def verdict(evidence: Evidence) -> Verdict:
         alike=alike,
         sentence=f"Run {best}: {_shown(gain)} the speed of the baseline.{also}",
     )
-
-
-def leading_drafted(evidence: Evidence, paired: Sequence[str]) -> str:
-    """Fastest of the drafted arms."""
-
-    def gain(name: str) -> float:
-        logs = log_ratios(evidence.cells, name, OFF)
-        return math.fsum(logs) / len(logs)
-
-    return max(paired, key=gain)
 
 
 def _tied(evidence: Evidence, name: str, best: str) -> bool:

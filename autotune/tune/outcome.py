@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
-from difflib import SequenceMatcher
 from statistics import fmean
 
 from autotune.engines.records import EngineIdentity
 from autotune.tune import guards
+from autotune.tune.change import Change, change_between
 from autotune.tune.judge import Evidence, arm_results, verdict
 from autotune.tune.lossless import Likelihood, compare_cells
 from autotune.tune.prompts import PromptSet
 from autotune.tune.records import OFF, Arm
-from autotune.tune.result import Change, TuneResult, Verdict
+from autotune.tune.result import TuneResult, Verdict
 from autotune.tune.schedule import Effort
 from planner import __version__
 from planner.search.records import Plan
@@ -96,12 +96,11 @@ def _change(plan: Plan | None, arms: Sequence[Arm], found: Verdict) -> Change | 
     chosen = next((arm for arm in arms if arm.name == found.choice), None)
     if plan is None or plan.launch is None or chosen is None or found.state == "not compared":
         return None
-    remove, add = word_changes(plan.launch.argv, chosen.argv)
-    return Change(argv=chosen.argv, remove=remove, add=add)
+    return change_between(plan.launch.argv, chosen.argv)
 
 
-def described(result: TuneResult, plan: Plan | None) -> dict[str, object]:
-    """Verdict and change of a run without a baseline: what is expected, not what was compared.
+def described(result: TuneResult, plan: Plan | None) -> TuneResult:
+    """A run without a baseline with what is expected in the place of what was compared.
 
     An engine that runs cannot change its draft length, so the other arms are only described.
     """
@@ -111,40 +110,16 @@ def described(result: TuneResult, plan: Plan | None) -> dict[str, object]:
     )
     known = [one for one in result.expected if one.speedup is not None]
     if not known or plan is None or plan.launch is None:
-        return {"verdict": result.verdict.model_copy(update={"sentence": said})}
+        return result.model_copy(update={"verdict": _saying(result.verdict, said)})
     best = max(known, key=lambda one: one.speedup.point if one.speedup else 0.0)
     gain = best.speedup.point if best.speedup else 0.0
     name = f"draft_len={best.draft_len}" if gain >= _WORTH_IT else OFF
     said += f" By the counted acceptance and the planned round costs, {name} is best"
     said += f" ({gain:.2f}x expected)." if name != OFF else f" (drafting: {gain:.2f}x at most)."
     argv = plan.launch.arms.get(name)
-    change = None
-    if argv is not None:
-        remove, add = word_changes(plan.launch.argv, argv)
-        change = Change(argv=argv, remove=remove, add=add)
-    return {"verdict": result.verdict.model_copy(update={"sentence": said}), "change": change}
+    change = None if argv is None else change_between(plan.launch.argv, argv)
+    return result.model_copy(update={"verdict": _saying(result.verdict, said), "change": change})
 
 
-def word_changes(
-    before: Sequence[str], after: Sequence[str]
-) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Words that go and words that come; an option keeps its value beside it."""
-    old, new = _options(before), _options(after)
-    removed: list[str] = []
-    added: list[str] = []
-    for tag, a, b, c, d in SequenceMatcher(None, old, new, autojunk=False).get_opcodes():
-        if tag != "equal":
-            removed += [word for option in old[a:b] for word in option]
-            added += [word for option in new[c:d] for word in option]
-    return tuple(removed), tuple(added)
-
-
-def _options(words: Sequence[str]) -> list[tuple[str, ...]]:
-    """The command as options with their values, so that a changed value shows its option."""
-    found: list[tuple[str, ...]] = []
-    for word in words:
-        if found and found[-1][0].startswith("-") and len(found[-1]) == 1 and word[:1] != "-":
-            found[-1] = (*found[-1], word)
-        else:
-            found.append((word,))
-    return found
+def _saying(verdict: Verdict, sentence: str) -> Verdict:
+    return verdict.model_copy(update={"sentence": sentence})

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
-from autotune.tune.compare import DECISION_ERROR, Ratio, log_ratios, ratio, spent
+from autotune.tune.compare import DECISION_ERROR, Ratio, log_ratios, mean_log_ratio, ratio, spent
 from autotune.tune.records import OFF, Cell
 
 MIN_BLOCKS = 3
@@ -72,10 +72,9 @@ def standing(race: Race, cells: Sequence[Cell], before: Standing | None = None) 
         for arm in alive:
             if arm not in {leader, *dropped} and _clearly_slower(race, cells, arm, leader):
                 dropped[arm] = blocks
-    racing = [arm for arm in alive if arm not in dropped or arm == OFF]
-    return Standing(
-        leader, tuple(racing), dropped, _decided(race, cells, (leader, racing, dropped), blocks)
-    )
+    racing = tuple(arm for arm in alive if arm not in dropped or arm == OFF)
+    state = Standing(leader, racing, dropped, None)
+    return replace(state, decided=_decided(race, cells, state, blocks))
 
 
 def complete_blocks(cells: Sequence[Cell], arms: Sequence[str]) -> int:
@@ -85,14 +84,9 @@ def complete_blocks(cells: Sequence[Cell], arms: Sequence[str]) -> int:
 
 
 def leading(cells: Sequence[Cell], arms: Sequence[str]) -> str:
-    """Fastest arm by the paired mean against the first one."""
+    """Fastest arm by the paired mean against the baseline, or the first arm where there is none."""
     base = OFF if OFF in arms else arms[0]
-
-    def gain(arm: str) -> float:
-        logs = log_ratios(cells, arm, base)
-        return math.fsum(logs) / len(logs) if logs and arm != base else 0.0
-
-    return max(arms, key=gain)
+    return max(arms, key=lambda arm: mean_log_ratio(cells, arm, base))
 
 
 def against(race: Race, cells: Sequence[Cell], arm: str, base: str) -> Ratio | None:
@@ -106,21 +100,15 @@ def _clearly_slower(race: Race, cells: Sequence[Cell], arm: str, leader: str) ->
     return found is not None and found.high < 1.0
 
 
-def _decided(
-    race: Race,
-    cells: Sequence[Cell],
-    state: tuple[str, Sequence[str], dict[str, int]],
-    blocks: int,
-) -> Reason | None:
-    leader, alive, dropped = state
+def _decided(race: Race, cells: Sequence[Cell], state: Standing, blocks: int) -> Reason | None:
     if blocks >= race.blocks:
         return "all blocks"
     if blocks < MIN_BLOCKS or len(race.arms) < 2:
         return None
-    rivals = [arm for arm in alive if arm != leader and arm not in dropped]
+    rivals = [arm for arm in state.alive if arm != state.leader and arm not in state.dropped]
     if not rivals:
         return "clear"
-    if all(_alike(race, cells, arm, leader) for arm in rivals):
+    if all(_alike(race, cells, arm, state.leader) for arm in rivals):
         return "alike"
     return None
 

@@ -6,6 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
+from autotune.tune.change import Change
 from autotune.tune.guards import Finding
 from autotune.tune.lossless import Lossless
 from autotune.tune.records import Record
@@ -91,17 +92,6 @@ class Verdict(Record):
     """The answer in words."""
 
 
-class Change(Record):
-    """How the launch changes."""
-
-    argv: tuple[str, ...]
-    """The command to start from now on."""
-    remove: tuple[str, ...] = ()
-    """Words of the present command that go."""
-    add: tuple[str, ...] = ()
-    """Words that come in their place."""
-
-
 class Correction(Record):
     """What was learned for the planner."""
 
@@ -176,3 +166,8 @@ class TuneResult(Record):
     """Whether the plan's card was in this machine; None where the engine ran elsewhere."""
     study: str | None = None
     """What a study of further settings came to."""
+
+    @property
+    def workload(self) -> str | None:
+        """The one class of its prompts; None where they are of several."""
+        return self.workloads[0] if len(self.workloads) == 1 else None

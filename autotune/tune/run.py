@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import get_args
 
@@ -23,7 +22,7 @@ from autotune.tune.schedule import Effort, schedule
 from autotune.tune.session import Measured, Progress, Run, Told, run_blocks
 from autotune.tune.stage import Connect, EndpointStage, LaunchStage, Stage, Starter
 from autotune.tune.state import SampleFile, header_of
-from autotune.tune.trial import StudyWanted, finalists
+from autotune.tune.trial import Material, StudyWanted, finalists
 from hwprofiles.calibration import replace_file
 from planner.errors import InputError, OutsideFailure
 from planner.search.plan_file import plan_folder, read_plan
@@ -71,39 +70,54 @@ def tune_launch(plan: Plan, folder: Path, wanted: Wanted) -> TuneResult:
     said = None
     if wanted.study is not None:
         every = tuple(arms_of_plan(plan).values()) if wanted.arms is None else arms
-        what = (wanted.prompts.prompts, wanted.effort)
-        arms, said = finalists(wanted.study, stage, every, what)
+        material = Material(stage, wanted.prompts.prompts, wanted.effort)
+        arms, said = finalists(wanted.study, material, every)
     predicted = predicted_speedups(plan, {arm.name: arm.draft_len for arm in arms})
-    measured, reused = _measured(arms, stage, wanted)
+    measured = _measured(arms, stage, wanted)
+    evidence = _evidence(arms, measured, wanted)
     identity = measured.identity or _known_identity(plan)
-    evidence = Evidence(_race(arms, wanted), arms, tuple(measured.cells), measured.standing)
-    result = tune_result(
-        evidence,
-        Circumstances(
-            prompts=wanted.prompts,
-            effort=wanted.effort,
-            identity=identity,
-            restarts=True,
-            reused=reused,
-            plan=plan,
-            likelihoods=measured.likelihoods,
-            predicted=predicted,
-        ),
-    ).model_copy(update={"study": said})
-    family = next((arm.family for arm in arms if not arm.is_off), "none")
-    peers = [arm.name for arm in arms if arm.family == family]
-    traffic = Traffic(
-        _workload(result), wanted.effort.temperature, costs=fit_costs(evidence.cells, peers)
-    )
-    result = _with_expected(result, evidence, traffic)
+    of = replace(_circumstances(identity, measured, stage, wanted), plan=plan, predicted=predicted)
+    result = tune_result(evidence, of).model_copy(update={"study": said})
+    result = _with_expected(result, evidence, _launch_traffic(result, evidence))
     _save(result, wanted.out)  # measured is measured, whatever the planner makes of it
     result = learn(result, Learnt(plan, wanted.out, card_present(plan)))
     _save(result, wanted.out)
     return result
 
 
-def _workload(result: TuneResult) -> str:
-    return result.workloads[0] if len(result.workloads) == 1 else "unknown"
+def tune_endpoints(urls: Mapping[str, str], wanted: Wanted, plan: Plan | None) -> TuneResult:
+    """Measure engines that run already, each under the name of an arm; start and stop nothing."""
+    arms = tuple(_named_arm(name) for name in urls)
+    stage = EndpointStage(urls, wanted.connect)
+    measured = _measured(arms, stage, wanted)
+    if measured.identity is None:
+        raise OutsideFailure("no engine answered; nothing was measured")
+    arms = tuple(_identified(arm, measured.identities.get(arm.name), plan) for arm in arms)
+    evidence = _evidence(arms, measured, wanted)
+    of = replace(_circumstances(measured.identity, measured, stage, wanted), plan=plan)
+    result = tune_result(evidence, of)
+    result = _with_expected(result, evidence, _endpoint_traffic(result, evidence, plan))
+    if result.verdict.state == "not compared":
+        result = described(result, plan)
+    _save(result, wanted.out)
+    return result
+
+
+def _evidence(arms: tuple[Arm, ...], measured: Measured, wanted: Wanted) -> Evidence:
+    return Evidence(_race(arms, wanted), arms, tuple(measured.cells), measured.standing)
+
+
+def _circumstances(
+    identity: EngineIdentity, measured: Measured, stage: Stage, wanted: Wanted
+) -> Circumstances:
+    return Circumstances(
+        prompts=wanted.prompts,
+        effort=wanted.effort,
+        identity=identity,
+        restarts=stage.restarts,
+        reused=measured.reused,
+        likelihoods=measured.likelihoods,
+    )
 
 
 def _with_expected(result: TuneResult, evidence: Evidence, traffic: Traffic) -> TuneResult:
@@ -111,32 +125,12 @@ def _with_expected(result: TuneResult, evidence: Evidence, traffic: Traffic) -> 
     return result.model_copy(update={"expected": found})
 
 
-def tune_endpoints(urls: Mapping[str, str], wanted: Wanted, plan: Plan | None) -> TuneResult:
-    """Measure engines that run already, each under the name of an arm; start and stop nothing."""
-    arms = tuple(_named_arm(name) for name in urls)
-    stage = EndpointStage(urls, wanted.connect)
-    measured, reused = _measured(arms, stage, wanted)
-    if measured.identity is None:
-        raise OutsideFailure("no engine answered; nothing was measured")
-    arms = tuple(_identified(arm, measured.identities.get(arm.name), plan) for arm in arms)
-    evidence = Evidence(_race(arms, wanted), arms, tuple(measured.cells), measured.standing)
-    result = tune_result(
-        evidence,
-        Circumstances(
-            prompts=wanted.prompts,
-            effort=wanted.effort,
-            identity=measured.identity,
-            restarts=False,
-            reused=reused,
-            plan=plan,
-            likelihoods=measured.likelihoods,
-        ),
-    )
-    result = _with_expected(result, evidence, _endpoint_traffic(result, evidence, plan))
-    if result.verdict.state == "not compared":
-        result = result.model_copy(update=described(result, plan))
-    _save(result, wanted.out)
-    return result
+def _launch_traffic(result: TuneResult, evidence: Evidence) -> Traffic:
+    """Round costs of the drafter that the first drafted arm has."""
+    family = next((arm.family for arm in evidence.arms if not arm.is_off), "none")
+    peers = [arm.name for arm in evidence.arms if arm.family == family]
+    costs = fit_costs(evidence.cells, peers)
+    return Traffic(result.workload or "unknown", result.temperature, costs=costs)
 
 
 def _endpoint_traffic(result: TuneResult, evidence: Evidence, plan: Plan | None) -> Traffic:
@@ -144,21 +138,20 @@ def _endpoint_traffic(result: TuneResult, evidence: Evidence, plan: Plan | None)
     drafted = [arm.name for arm in evidence.arms if not arm.is_off]
     costs = fit_costs(evidence.cells, drafted) if len(drafted) < len(evidence.arms) else None
     model = None if plan is None or costs is not None else planned_model(plan)
-    return Traffic(_workload(result), result.temperature, costs=costs, model=model)
+    return Traffic(result.workload or "unknown", result.temperature, costs=costs, model=model)
 
 
 def _race(arms: tuple[Arm, ...], wanted: Wanted) -> Race:
     return Race(tuple(arm.name for arm in arms), wanted.effort.blocks)
 
 
-def _measured(arms: tuple[Arm, ...], stage: Stage, wanted: Wanted) -> tuple[Measured, bool]:
+def _measured(arms: tuple[Arm, ...], stage: Stage, wanted: Wanted) -> Measured:
     order = schedule(arms, wanted.prompts.prompts, wanted.effort)
     file = SampleFile(wanted.out, header_of(arms, wanted.prompts.prompts, wanted.effort))
     told = Told(wanted.progress, wanted.max_s)
     run = Run(arms, order, wanted.effort, _race(arms, wanted), told)
     with file.held():
-        earlier = file.begin(force=wanted.force)
-        return run_blocks(run, stage, file, earlier), order.reused
+        return run_blocks(run, stage, file, file.begin(force=wanted.force))
 
 
 def _named_arm(name: str) -> Arm:
@@ -168,38 +161,18 @@ def _named_arm(name: str) -> Arm:
     return Arm(name=name, family="unknown", draft_len=int(length) if length.isdecimal() else None)
 
 
-_FAMILY_OF_METHOD = {
-    "ngram": "ngram",
-    "prompt": "ngram",
-    "suffix": "suffix",
-    "eagle": "eagle3",
-    "eagle3": "eagle3",
-    "nextn": "mtp",
-    "mtp": "mtp",
-    "draft": "external",
-    "standalone": "external",
-    "dflash": "dflash",
-    "dspark": "dspark",
-}
-"""First word of an engine's own method -> drafter family."""
-
-
 def _identified(arm: Arm, identity: EngineIdentity | None, plan: Plan | None) -> Arm:
     """The arm with what its engine tells of its own settings, else with what the plan has."""
     if arm.is_off:
         return arm
     told = identity.speculation if identity else None
-    method = (told.method if told else None) or ""
-    word = re.split(r"[-_ ]", method.lower())[0]
-    family = _FAMILY_OF_METHOD.get(word) or (_planned_family(plan) if plan else arm.family)
+    planned = plan.drafted.family if plan and plan.drafted else arm.family
     return arm.model_copy(
-        update={"family": family, "draft_len": (told.draft_len if told else None) or arm.draft_len}
+        update={
+            "family": (told.family if told else None) or planned,
+            "draft_len": (told.draft_len if told else None) or arm.draft_len,
+        }
     )
-
-
-def _planned_family(plan: Plan) -> str:
-    drafted = plan.best if plan.best.draft_len else plan.best_drafted
-    return drafted.family if drafted else "unknown"
 
 
 def _known_identity(plan: Plan) -> EngineIdentity:

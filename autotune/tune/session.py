@@ -13,7 +13,7 @@ from autotune.tune.measure import likelihoods, measure_cell, warm_up
 from autotune.tune.racing import Race, Standing, standing
 from autotune.tune.records import OFF, Arm, Cell
 from autotune.tune.schedule import Block, Effort, Schedule
-from autotune.tune.stage import Stage
+from autotune.tune.stage import Running, Stage
 from autotune.tune.state import SampleFile
 from planner.errors import OutsideFailure
 
@@ -53,6 +53,8 @@ class Measured:
     standing: Standing | None = None
     identities: dict[str, EngineIdentity] = field(default_factory=dict)
     """Arm -> what its engine says of itself."""
+    reused: bool = False
+    """Whether prompts come back in later blocks."""
 
     @property
     def identity(self) -> EngineIdentity | None:
@@ -68,7 +70,7 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
     Raises:
         OutsideFailure: the engine failed, or the baseline speculates; finished cells are on disk.
     """
-    measured = Measured(cells=list(earlier))
+    measured = Measured(cells=list(earlier), reused=run.schedule.reused)
     by_name = {arm.name: arm for arm in run.arms}
     clock = _Clock(earlier, run.told.max_s)
     for block in run.schedule.blocks:
@@ -85,7 +87,8 @@ def run_blocks(run: Run, stage: Stage, file: SampleFile, earlier: Sequence[Cell]
                 return measured
             run.told.progress(name, len(measured.cells), len(run.schedule.blocks) * len(run.arms))
             cell = Cell(block=block.number, place=place, arm=name, started_s=clock.now())
-            finished = _turn(run, stage, (by_name[name], block, cell), measured)
+            with stage.serve(by_name[name]) as running:
+                finished = _turn(run, running, block, cell, measured)
             measured.cells.append(finished)
             file.add(finished)
             require_plain_baseline(finished)
@@ -116,18 +119,16 @@ def _out_of_time(run: Run, measured: Measured) -> Standing:
     return replace(before, decided="time is up")
 
 
-def _turn(run: Run, stage: Stage, what: tuple[Arm, Block, Cell], measured: Measured) -> Cell:
-    arm, block, cell = what
-    with stage.serve(arm) as running:
-        if arm.name not in measured.identities:
-            measured.identities[arm.name] = running.adapter.identify()
-        warm_up(running.adapter, run.schedule.warmup, run.effort)
-        found = measure_cell(running.adapter, cell, block.prompts, run.effort, running.pid)
-        asks = arm.is_off and not measured.likelihoods and run.effort.temperature == 0
-        if asks:
-            measured.likelihoods.update(
-                likelihoods(running.adapter, block.prompts[:LIKELIHOOD_PROMPTS], run.effort)
-            )
+def _turn(run: Run, running: Running, block: Block, cell: Cell, measured: Measured) -> Cell:
+    """The cell, measured; what the engine says of itself is asked for once."""
+    adapter = running.adapter
+    if cell.arm not in measured.identities:
+        measured.identities[cell.arm] = adapter.identify()
+    warm_up(adapter, run.schedule.warmup, run.effort)
+    found = measure_cell(adapter, cell, block.prompts, run.effort, running.pid)
+    if cell.arm == OFF and not measured.likelihoods and run.effort.temperature == 0:
+        asked = block.prompts[:LIKELIHOOD_PROMPTS]
+        measured.likelihoods.update(likelihoods(adapter, asked, run.effort))
     return found
 
 

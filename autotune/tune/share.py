@@ -58,7 +58,7 @@ def evidence_row(
     off = next((one for one in result.arms if one.name == OFF), None)
     if found.speedup is None or off is None or not off.tokens_per_s:
         raise InputError(f"{found.name} was not compared with a baseline; tune with the arm off")
-    row: dict[str, Any] = {
+    row = {
         "id": "",
         "origin": "",
         "source": f"planner tune {result.planner_version}: {found.blocks} paired blocks of "
@@ -68,17 +68,24 @@ def evidence_row(
         "speedup": round(found.speedup.point, 4),
         "baseline_tok_s": round(off.tokens_per_s * result.concurrency, 2),
         "date": result.created[:7],
+        **_figures(found, result.concurrency),
     }
-    if found.tokens_per_s is not None:
-        row["spec_tok_s"] = round(found.tokens_per_s * result.concurrency, 2)
-    if found.tokens_per_round is not None:
-        row["tokens_per_round"] = round(found.tokens_per_round, 4)
-    if found.round_cost_ratio is not None:
-        row["round_cost_ratio"] = round(found.round_cost_ratio, 4)
     named = _named(row)
     if why := contradiction(row_of(named)):
         raise InputError(f"{found.name} is not to be shared: {why}; measure longer (--blocks)")
     return named
+
+
+def _figures(arm: ArmResult, concurrency: int) -> dict[str, float]:
+    """What was measured of the arm beside its speedup."""
+    found = {}
+    if arm.tokens_per_s is not None:
+        found["spec_tok_s"] = round(arm.tokens_per_s * concurrency, 2)
+    if arm.tokens_per_round is not None:
+        found["tokens_per_round"] = round(arm.tokens_per_round, 4)
+    if arm.round_cost_ratio is not None:
+        found["round_cost_ratio"] = round(arm.round_cost_ratio, 4)
+    return found
 
 
 def _named(row: Mapping[str, Any]) -> dict[str, Any]:
@@ -115,7 +122,6 @@ def _bounds(arm: ArmResult) -> str:
 
 def _ask(result: TuneResult, arm: ArmResult, model: str) -> dict[str, Any]:
     """The circumstances as a `predict` line."""
-    workload = result.workloads[0] if len(result.workloads) == 1 else "mixed"
     prompt = result.mean_prompt_tokens
     ask: dict[str, Any] = {
         "model": model,
@@ -131,7 +137,7 @@ def _ask(result: TuneResult, arm: ArmResult, model: str) -> dict[str, Any]:
         "draft_len": arm.draft_len,
         "batch": result.concurrency,
         "context_len": None if prompt is None else round(prompt + result.max_tokens / 2),
-        "workload": workload,
+        "workload": result.workload or "mixed",
         "temperature": result.temperature,
     }
     return {key: value for key, value in ask.items() if value is not None}

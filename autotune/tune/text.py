@@ -7,6 +7,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from autotune.tune.result import ArmResult, Correction, Expected, Interval, TuneResult
+from autotune.tune.wording import engine_of, lessons, setting
 from planner.report.plain import plain
 from planner.report.wording import rate
 
@@ -45,15 +46,8 @@ def _wrapped(text: str, indent: str = "", then: str | None = None) -> list[str]:
 
 
 def _circumstances(result: TuneResult) -> Iterator[str]:
-    version = f" {result.engine_version}" if result.engine_version else ""
-    yield from _wrapped(
-        f"{result.engine}{version}, {result.model or 'unknown model'}, "
-        f"{', '.join(result.workloads)}; temperature {result.temperature:g}, "
-        f"{result.concurrency} in flight, at most {result.max_tokens} tokens an answer; "
-        f"blocks of the same prompts, arms in random order (seed {result.seed}); "
-        f"ended: {result.stopped}.",
-        "  ",
-    )
+    model = result.model or "unknown model"
+    yield from _wrapped(f"{engine_of(result)}, {model}, {setting(result)}", "  ")
     if result.study:
         yield from _wrapped(f"Study: {result.study}; its best raced anew.", "  ")
 
@@ -134,20 +128,8 @@ def _correction(found: Correction | None) -> Iterator[str]:
     if found is None:
         return
     yield "Learned for the planner"
-    if found.t_target_s is not None:
-        before = (
-            f"; the plan had {found.t_target_predicted_s * 1e3:.3g} ms"
-            if found.t_target_predicted_s
-            else ""
-        )
-        yield from _wrapped(f"plain step {found.t_target_s * 1e3:.3g} ms{before}", "  - ", "    ")
-    if found.constants:
-        listed = ", ".join(f"{name} = {value:.4g}" for name, value in found.constants.items())
-        yield from _wrapped(listed, "  - ", "    ")
-    if found.replanned_choice:
-        yield from _wrapped(f"the planner would now run {found.replanned_choice}", "  - ", "    ")
-    for note in (*found.notes, *(f"wrote {name}" for name in found.files)):
-        yield from _wrapped(note, "  - ", "    ")
+    for lesson in lessons(found):
+        yield from _wrapped(lesson, "  - ", "    ")
     yield ""
 
 

@@ -41,53 +41,57 @@ class StudyWanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Bench:
-    """Measures a configuration on the stage."""
+class Material:
+    """What every trial is measured with."""
 
     stage: Stage
-    off: Arm
-    space: Space
     prompts: Sequence[Prompt]
     effort: Effort
 
+
+@dataclass(frozen=True, slots=True)
+class Bench:
+    """Measures a configuration beside the baseline."""
+
+    material: Material
+    off: Arm
+    space: Space
+
     def __call__(self, settings: Mapping[str, str], number: int) -> float:
         """Speedup over the baseline on the same prompts, the two in random order."""
-        order = shuffled(self.prompts, self.effort.seed + number)
-        block = order[: self.effort.prompts]
-        warm = order[self.effort.prompts :][: self.effort.warmup]
-        pair = [self.off, self.space.arm(settings)]
-        random.Random(f"{self.effort.seed}:{number}").shuffle(pair)  # noqa: S311 - an order
-        cells = [self._cell(arm, (place, number), block, warm) for place, arm in enumerate(pair)]
-        logs = log_ratios(cells, self.space.arm(settings).name, OFF)
+        effort = self.material.effort
+        order = shuffled(self.material.prompts, effort.seed + number)
+        block = order[: effort.prompts]
+        warm = order[effort.prompts :][: effort.warmup]
+        tried = self.space.arm(settings)
+        pair = [self.off, tried]
+        random.Random(f"{effort.seed}:{number}").shuffle(pair)  # noqa: S311 - an order
+        cells = []
+        for place, arm in enumerate(pair):
+            cell = Cell(block=number, place=place, arm=arm.name)
+            with self.material.stage.serve(arm) as running:
+                warm_up(running.adapter, warm, effort)
+                cell = measure_cell(running.adapter, cell, block, effort, running.pid)
+            require_plain_baseline(cell)
+            cells.append(cell)
+        logs = log_ratios(cells, tried.name, OFF)
         if not logs:
             raise MeasurementUnstable(f"trial {number} generated nothing to time")
         return math.exp(logs[0])
 
-    def _cell(
-        self, arm: Arm, at: tuple[int, int], block: Sequence[Prompt], warm: Sequence[Prompt]
-    ) -> Cell:
-        place, number = at
-        with self.stage.serve(arm) as running:
-            warm_up(running.adapter, warm, self.effort)
-            cell = Cell(block=number, place=place, arm=arm.name)
-            found = measure_cell(running.adapter, cell, block, self.effort, running.pid)
-        require_plain_baseline(found)
-        return found
-
 
 def finalists(
-    wanted: StudyWanted, stage: Stage, arms: Sequence[Arm], what: tuple[Sequence[Prompt], Effort]
+    wanted: StudyWanted, material: Material, arms: Sequence[Arm]
 ) -> tuple[tuple[Arm, ...], str]:
     """Off and the best configurations of the study, once it has its trials, and what it came to.
 
     Raises:
         OutsideFailure: the engine fails; finished trials are kept.
     """
-    prompts, effort = what
     space = space_of(arms, wanted.varied)
     off = next(arm for arm in arms if arm.is_off)
-    study = open_study(wanted.where, STUDY_NAME, effort.seed)
-    own = run_trials(study, space, Bench(stage, off, space, prompts, effort), wanted.trials)
+    study = open_study(wanted.where, STUDY_NAME, material.effort.seed)
+    own = run_trials(study, space, Bench(material, off, space), wanted.trials)
     known = [one for one in best_settings(study, FINALISTS) if _of(space, one)]
     if not known:
         raise MeasurementUnstable(

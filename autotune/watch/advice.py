@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from autotune.tune.change import Change, change_between
 from autotune.watch.prices import Prices
 from planner.acceptance.posterior import AcceptancePosterior, Estimate
 from planner.cost.round import speedup
@@ -33,16 +33,6 @@ class ScheduleStep:
 
 
 @dataclass(frozen=True, slots=True)
-class ArgvChange:
-    """How the launch command changes."""
-
-    remove: tuple[str, ...]
-    add: tuple[str, ...]
-    argv: tuple[str, ...]
-    """The whole command after the change."""
-
-
-@dataclass(frozen=True, slots=True)
 class Advice:
     """Settings that would serve the same tokens in less time."""
 
@@ -52,7 +42,7 @@ class Advice:
     gain: Estimate
     """Time now over time then, with its 80 % interval; lower bound above 1."""
     schedule: tuple[ScheduleStep, ...]
-    change: ArgvChange | None
+    change: Change | None
     """None where no plan tells how the engine is started."""
 
     @property
@@ -126,7 +116,8 @@ def _worth(one: Advice) -> float:
 def _single(speeds: list[_Speeds], prices: Prices, now: int, then: int) -> Advice:
     times = [x.time_share * x.speedup[:, now] / _positive(x.speedup[:, then]) for x in speeds]
     length = prices.draft_lens[then]
-    change = argv_change(prices.arms.get(prices.draft_lens[now]), prices.arms.get(length))
+    runs, wanted = prices.arms.get(prices.draft_lens[now]), prices.arms.get(length)
+    change = None if runs is None or wanted is None else change_between(runs, wanted)
     gain = Estimate.of(1.0 / np.sum(times, axis=0))
     return Advice("draft_len" if length else "off", length, gain, (), change)
 
@@ -179,18 +170,3 @@ def _scheduled(
         else:
             steps.append(ScheduleStep(first, last, prices.draft_lens[best]))
     return tuple(steps), 1.0 / time
-
-
-def argv_change(now: tuple[str, ...] | None, then: tuple[str, ...] | None) -> ArgvChange | None:
-    """What is taken from a command and what is put into it; None where one is not known."""
-    if now is None or then is None:
-        return None
-    remove: list[str] = []
-    add: list[str] = []
-    for tag, i, j, k, m in SequenceMatcher(None, now, then, autojunk=False).get_opcodes():
-        if tag != "equal":
-            # A value that changes is shown with its flag.
-            flag = now[i - 1 : i] if i and now[i - 1].startswith("-") and j > i and m > k else ()
-            remove += [*flag, *now[i:j]]
-            add += [*flag, *then[k:m]]
-    return ArgvChange(tuple(remove), tuple(add), then)

@@ -31,8 +31,8 @@ from planner.acceptance.posterior import AcceptancePosterior, Estimate, Position
 from planner.acceptance.prior import AcceptanceQuery, prior
 from planner.acceptance.spec_counters import SpecCounters
 from planner.acceptance.tracking import AcceptanceTracker
+from planner.drafters.records import FAMILIES
 
-_FAMILIES = ("ngram", "eagle3", "dflash", "dspark", "mtp")
 _MOST_ROUNDS_PER_S = 1e6
 """No deployment verifies more drafts a second: a faster count is not one."""
 _REBASE_AFTER = 3
@@ -284,8 +284,8 @@ class Watcher:
         if self._prices is not None:
             return self._prices.family
         told = self._identity.speculation if self._identity else None
-        method = (told.method if told else None) or ""
-        return next((name for name in _FAMILIES if name in method), "external")
+        family = told.family if told else None
+        return family if family in FAMILIES else "external"
 
 
 def interval(found: Estimate) -> Interval:

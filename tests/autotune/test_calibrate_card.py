@@ -233,7 +233,7 @@ def test_the_state_is_read_field_by_field() -> None:
     with opened(0, nvml) as (binding, handle):
         state = read_state(binding, handle, own_pid=7)
     assert nvml.shut == 1
-    assert (state.uuid, state.power_limit_w, state.default_power_w) == ("GPU-42", 300, 450)
+    assert (state.uuid, state.power_limit_w) == ("GPU-42", 300)
     assert state.slowed_by == ("software power cap", "hardware thermal slowdown")
     assert state.settings == ("application clocks are set",)
     assert state.other_processes == 2

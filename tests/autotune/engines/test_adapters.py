@@ -159,6 +159,18 @@ def test_sglang_counts_the_root_in_draft_tokens() -> None:
     assert "sk-never-shown" not in repr(identity)
 
 
+@pytest.mark.parametrize(
+    ("method", "family"),
+    [
+        ("eagle", "eagle3"), ("eagle3_one_model", "eagle3"), ("nextn", "mtp"),
+        ("deepseek_mtp", "mtp"), ("draft_target", "external"), ("STANDALONE", "external"),
+        ("ngram-simple", "ngram"), ("dflash", "dflash"), ("off", None), (None, None),
+    ],
+)  # fmt: skip
+def test_the_engines_words_name_a_family(method: str | None, family: str | None) -> None:
+    assert SpeculationSettings(method, 3).family == family
+
+
 def test_sglang_under_its_older_page_name() -> None:
     pages = {("/get_server_info" if k == "/server_info" else k): v for k, v in SGLANG.items()}
     endpoint, _ = recorded("sglang", pages)

@@ -8,7 +8,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from autotune.tune.arms import MAX_ARMS, arms_of_plan, chosen_arms
-from autotune.tune.outcome import word_changes
 from autotune.tune.stage import Starter, with_port
 from planner.errors import InputError
 from planner.search.records import Launch, Plan
@@ -70,16 +69,6 @@ def test_a_plan_without_arms_or_baseline_is_refused() -> None:
     bare = made.launch.model_copy(update={"arms": {"draft_len=4": ("serve",)}})
     with pytest.raises(InputError, match="baseline"):
         arms_of_plan(made.model_copy(update={"launch": bare}))
-
-
-def test_the_change_shows_options_with_their_values() -> None:
-    before = ["serve", "-m", "x", "--draft", "4", "--metrics"]
-    assert word_changes(before, ["serve", "-m", "x", "--draft", "6", "--metrics"]) == (
-        ("--draft", "4"),
-        ("--draft", "6"),
-    )
-    assert word_changes(before, ["serve", "-m", "x", "--metrics"]) == (("--draft", "4"), ())
-    assert word_changes(before, before) == ((), ())
 
 
 def test_program_port_and_further_words_are_put_into_the_command() -> None:

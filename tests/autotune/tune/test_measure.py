@@ -55,7 +55,7 @@ def test_the_first_card_is_read_where_a_driver_is(monkeypatch: pytest.MonkeyPatc
     monkeypatch.setitem(sys.modules, "pynvml", driver)
     found = Watch(None).conditions(0, 0)
     assert (found.sm_clock_mhz, found.power_w, found.temperature_c) == (1980, None, 71)
-    assert found.throttle == ("power cap", "temperature (hardware)")
+    assert found.throttle == ("software power cap", "hardware thermal slowdown")
 
 
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from autotune.watch.advice import Running, advise, argv_change
+from autotune.watch.advice import Running, advise
 from autotune.watch.batches import BatchTimes
 from autotune.watch.prices import Prices
 from planner.acceptance.posterior import AcceptancePosterior, PositionCounts
@@ -95,14 +95,6 @@ def test_advice_stands_while_it_is_nearly_as_good() -> None:
     assert again is not None
     assert again.key == first.key
     assert advise(belief(0.9, 0.9, 0.9, 0.9), shares, cost, Running(4, first)) != first
-
-
-def test_a_changed_value_is_shown_with_its_flag() -> None:
-    change = argv_change(("e", "-m", "x", "--n", "5", "-v"), ("e", "-m", "x", "--n", "3", "-v"))
-    assert change is not None
-    assert change.remove == ("--n", "5")
-    assert change.add == ("--n", "3")
-    assert argv_change(None, ("e",)) is None
 
 
 def test_batches_fade_and_idle_time_counts_for_nothing() -> None:

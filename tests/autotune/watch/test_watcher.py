@@ -276,3 +276,14 @@ def test_two_batches_of_other_needs_bring_a_schedule_with_its_files(prices: Pric
     assert advice[-1].schedule[0].draft_len > advice[-1].schedule[-1].draft_len
     assert "num_speculative_tokens_per_batch_size" in advice[-1].files["engine.yaml"]
     assert "engine.yaml" in line(advice[-1])
+
+
+def test_the_engines_own_word_gives_the_family_where_no_plan_does() -> None:
+    """SGLang calls every EAGLE `EAGLE`."""
+    clock = SimulatedClock()
+    for method, family in (("eagle", "eagle3"), ("nextn", "mtp"), (None, "external")):
+        watcher = Watcher(SimulatedEngine(clock, method=method), None, WatchSettings(), clock)
+        watcher.start()
+        kept = watcher.kept()
+        assert kept is not None
+        assert kept.family == family
