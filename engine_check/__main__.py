@@ -15,15 +15,14 @@ from planner.emit.registry import SUPPORTED
 
 ROOT = Path(__file__).parents[1]
 JUDGES = Path(__file__).parent / "judges"
-MODULES = {engine: engine.replace(".", "") for engine in SUPPORTED}
 
 
 def judged(engine: str, work: Path, build: Path) -> Judged:
     """An engine's answers to its cases."""
     python, variables = python_for(engine, build)
-    answer = work / f"{MODULES[engine]}.json"
-    log = work / f"{MODULES[engine]}.log"
-    command = [str(python), str(JUDGES / f"{MODULES[engine]}.py"), "cases.json", answer.name]
+    name = engine.replace(".", "")
+    answer, log = work / f"{name}.json", work / f"{name}.log"
+    command = [str(python), str(JUDGES / f"{name}_judge.py"), "cases.json", answer.name]
     with log.open("w") as stream:
         done = subprocess.run(
             command,

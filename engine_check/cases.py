@@ -2,6 +2,7 @@
 
 import json
 from dataclasses import asdict, dataclass, field, replace
+from itertools import product
 from pathlib import Path
 
 from engine_check.folders import TARGETS, VARIANT_OF, Target, drafter_folder, target_folder
@@ -44,11 +45,10 @@ class Case:
 def cases(work: Path, engines: tuple[str, ...] = tuple(SUPPORTED)) -> list[Case]:
     """All cases; their files are written below `work`."""
     found = []
-    for engine in engines:
-        for target in TARGETS:
-            for family in target.families:
-                for batch in target.batches:
-                    found += _of(work, engine, target, (family, batch))
+    for engine, target in product(engines, TARGETS):
+        for family, batch in product(target.families, target.batches):
+            base = Case(engine, target.kind, target.config, family, batch, "config")
+            found += _of(work, base, target)
     return found
 
 
@@ -59,48 +59,45 @@ def write(work: Path, found: list[Case]) -> Path:
     return path
 
 
-def _of(work: Path, engine: str, target: Target, what: tuple[str, int]) -> list[Case]:
-    family, batch = what
-    own = drafter_folder(work, target, family)
-    question = Question(
-        model=str(target_folder(work, target)),
-        gpu=target.gpu,
-        engine=engine,
-        drafter=VARIANT_OF.get(family, family),
-        drafter_path=str(own) if own else None,
-        batch=(batch,),
-        context=(CONTEXT_LEN,),
-        tp=target.tp if engine != "llama.cpp" else None,
-        quant="q4_k_m" if engine == "llama.cpp" else target.quant,
-        kv_dtype="q8_0" if engine == "llama.cpp" and target.kv_dtype else target.kv_dtype,
-        offload=target.offload,
-        host=target.host,
-        calibration="none",
-    )
-    base = Case(engine, target.kind, target.config, family, batch, "config")
+def _of(work: Path, base: Case, target: Target) -> list[Case]:
+    """The commands of one combination, or its refusal."""
     try:
-        plan = _drafted(recommend(question))
-        emission = emitter_for(engine).emit(plan)
+        plan = _drafted(recommend(_question(work, base, target)))
+        emission = emitter_for(base.engine).emit(plan)
     except PlannerError as error:
         return [replace(base, refusal=str(error).replace(f"{work}/models/", ""))]
     folder = work / "out" / base.name.replace("/", "_").replace(" ", "-")
     folder.mkdir(parents=True, exist_ok=True)
     for file in emission.files:
         (folder / file.name).write_text(file.text)
-    launch, draft_len = emission.launch, plan.best.draft_len
+    launch, length = emission.launch, plan.best.draft_len
     wanted = {"config": launch.argv}
     wanted |= {a: v for a, v in launch.arms.items() if a == "off" or _keep(a, plan)}
+    base = replace(base, env=dict(launch.env), folder=str(folder))
     return [
-        replace(
-            base,
-            arm=arm,
-            draft_len=_draft_len(arm, draft_len),
-            argv=argv,
-            env=dict(launch.env),
-            folder=str(folder),
-        )
+        replace(base, arm=arm, draft_len=_draft_len(arm, length), argv=argv)
         for arm, argv in wanted.items()
     ]
+
+
+def _question(work: Path, base: Case, target: Target) -> Question:
+    own = drafter_folder(work, target, base.family)
+    gguf = base.engine == "llama.cpp"
+    return Question(
+        model=str(target_folder(work, target)),
+        gpu=target.gpu,
+        engine=base.engine,
+        drafter=VARIANT_OF.get(base.family, base.family),
+        drafter_path=str(own) if own else None,
+        batch=(base.batch,),
+        context=(CONTEXT_LEN,),
+        tp=None if gguf else target.tp,
+        quant="q4_k_m" if gguf else target.quant,
+        kv_dtype="q8_0" if gguf and target.kv_dtype else target.kv_dtype,
+        offload=target.offload,
+        host=target.host,
+        calibration="none",
+    )
 
 
 def _drafted(plan: Plan) -> Plan:

@@ -15,6 +15,7 @@ _VLLM_IMPORTS = (
     "arctic-inference==0.1.1",
 )  # fmt: skip
 _SGLANG_IMPORTS = ("orjson", "msgspec", "easydict", "IPython", "traitlets", "gguf==0.18.0")
+QUIET = {"HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR", "PYTHONWARNINGS": "ignore"}
 STUBS = Path(__file__).parent / "judges" / "stubs"
 
 
@@ -26,9 +27,9 @@ def python_for(engine: str, root: Path) -> tuple[Path, dict[str, str]]:
         return _llamacpp(root / "llamacpp"), {}
     python = _vllm(root / "vllm")
     if engine == "vllm":
-        return python, {"PYTHONPATH": str(STUBS)}
+        return python, {**QUIET, "PYTHONPATH": str(STUBS)}
     packages = _sglang(root / "sglang", python)
-    return python, {"PYTHONPATH": f"{STUBS}:{packages}"}
+    return python, {**QUIET, "PYTHONPATH": f"{STUBS}:{packages}"}
 
 
 def _run(*command: str | Path) -> None:

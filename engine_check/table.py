@@ -1,5 +1,6 @@
 """The committed answer: counts by engine, kind of model and drafter, and every odd case."""
 
+import platform
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -53,8 +54,8 @@ _HOW = {
         "drafter, draft. GPU back ends are not judged."
     ),
     "trtllm": (
-        "argument models restated from its source (`engine_check/judges/trtllm.py`): a second "
-        "reading, not the engine's word. No importable package exists without its libraries."
+        "argument models restated from its source (`engine_check/judges/trtllm_judge.py`): a "
+        "second reading, not the engine's word. No importable package exists without its libraries."
     ),
 }
 _VERDICTS = ("accepted", "refused", "changed", "not judged")
@@ -99,7 +100,7 @@ def summary(found: Sequence[Case], answers: Sequence[Judged]) -> dict[str, Any]:
     return {
         "schema_version": 1,
         "date": date.today().isoformat(),
-        "python": _python(),
+        "python": platform.python_version(),
         "wrong": wrong,
         "engines": engines,
         "table": table,
@@ -193,9 +194,3 @@ def _grid(rows: Sequence[Mapping[str, Any]]) -> list[str]:
         shown = " | ".join(by_engine.get(engine, "") for engine in engines)
         lines.append(f"| {kind} | {family} | {shown} |")
     return lines
-
-
-def _python() -> str:
-    import platform  # noqa: PLC0415 - for the head of the page alone
-
-    return platform.python_version()

@@ -7,7 +7,8 @@ import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import sha256
@@ -24,7 +25,7 @@ from autotune.build.folder import (
     write_build,
 )
 from autotune.build.measured import Stopwatch, fastest
-from autotune.build.ranking import Work, static_seconds
+from autotune.build.ranking import Work
 from autotune.build.request import BuildRequest, LayerWork
 from planner.errors import InputError, OutsideFailure
 from spec_kernels.aot import Compiled, Job
@@ -88,7 +89,7 @@ def build(request: BuildRequest, wanted: Wanted, progress: Progress) -> Built:
     manifest = None if wanted.force else finished(cached, key)
     hit = manifest is not None
     if manifest is None:
-        manifest = _make(request, wanted, (key, cached), progress)
+        manifest = _make(request, wanted, cached, progress)
     if wanted.out is None:
         return Built(manifest, cached, hit)
     if finished(wanted.out, key) is None or not hit:
@@ -106,22 +107,26 @@ class _Layers:
     records: list[SearchRecord] = field(default_factory=list)
 
 
-def _make(
-    request: BuildRequest, wanted: Wanted, place: tuple[str, Path], progress: Progress
-) -> BuildManifest:
+def _make(request: BuildRequest, wanted: Wanted, cached: Path, progress: Progress) -> BuildManifest:
+    """Search, compile, check, and put the build into the cache."""
     _require_packages()
-    key, cached = place
-    work_folder = cached.with_name(f"{key}.work")
+    work_folder = cached.with_name(f"{cached.name}.work")
     work_folder.mkdir(parents=True, exist_ok=True)
     made = _Layers()
     for layer in request.layers:
-        _add_layer(made, request, layer, (wanted, work_folder, progress))
+        works = _works(request, layer)
+        found = _searched(layer, works, wanted, work_folder, progress)
+        made.records.append(_search_record(found, wanted))
+        for one in [*_chosen(found, works, wanted.stopwatch), MERGE]:
+            kernel, content = _kernel(request, layer.spec, one, work_folder)
+            made.kernels.setdefault(kernel.cubin.name, kernel)
+            made.files.update(content)
     kernels = tuple(made.kernels.values())
     progress("checking numbers", 0, 1)
     verdict = validated(request, kernels)
     progress("checking numbers", 1, 1)
     manifest = BuildManifest(
-        key=key,
+        key=cached.name,
         statement=_statement(request, verdict, timed=wanted.stopwatch is not None),
         source_sha256=source_sha256(),
         target=Target(
@@ -143,33 +148,21 @@ def _make(
     return manifest
 
 
-def _add_layer(
-    made: _Layers, request: BuildRequest, layer: LayerWork, how: tuple[Wanted, Path, Progress]
-) -> None:
-    """Search one layer's configuration and compile what won."""
+def _searched(
+    layer: LayerWork, works: dict[Role, Work], wanted: Wanted, folder: Path, progress: Progress
+) -> Found:
     from autotune.build.search import Effort, search  # noqa: PLC0415  # a cache hit needs none
 
-    wanted, work_folder, progress = how
-    works = _works(request, layer)
-    effort = Effort(work_folder, wanted.jobs, wanted.trials)
     title = f"{layer.name}: head dim {layer.spec.head_dim}"
-    found = search(tuple(works.values()), effort, partial(progress, title))
-    made.records.append(
-        SearchRecord(
-            ranking="measured" if wanted.stopwatch else "static", space=found.space,
-            compiled=len(found.trials), pruned=found.pruned, refused=found.refused(),
-        )
+    effort = Effort(folder, wanted.jobs, wanted.trials)
+    return search(tuple(works.values()), effort, partial(progress, title))
+
+
+def _search_record(found: Found, wanted: Wanted) -> SearchRecord:
+    return SearchRecord(
+        ranking="measured" if wanted.stopwatch else "static", space=found.space,
+        compiled=len(found.trials), pruned=found.pruned, refused=found.refused(),
     )  # fmt: skip
-    chosen: list[_Chosen] = []
-    for role, work in works.items():
-        one = _chosen(found, role, work, wanted.stopwatch)
-        if not chosen or one.config != chosen[0].config:
-            chosen.append(one)
-    chosen.append(_Chosen("merge", MERGE_TILE, 0, 0.0))
-    for one in chosen:
-        kernel, content = _kernel(request, layer.spec, one, work_folder)
-        made.kernels.setdefault(kernel.cubin.name, kernel)
-        made.files.update(content)
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,13 +176,24 @@ class _Chosen:
     measured_s: float | None = None
 
 
-def _chosen(found: Found, role: Role, work: Work, stopwatch: Stopwatch | None) -> _Chosen:
-    if stopwatch is None:
-        trial, seconds = found.best(work)
-        return _Chosen(role, trial.config, work.query_rows, seconds)
-    trial, measured_s = fastest(found, work, stopwatch)
-    seconds = static_seconds(work, trial.config, trial.blocks_per_sm)
-    return _Chosen(role, trial.config, work.query_rows, seconds, measured_s)
+MERGE = _Chosen("merge", TileConfig(block_m=16, block_n=16, num_warps=4, num_stages=1), 0, 0.0)
+"""The merge has no tile; only its warps count."""
+
+
+def _chosen(
+    found: Found, works: dict[Role, Work], stopwatch: Stopwatch | None
+) -> Iterator[_Chosen]:
+    """The best configuration of each role; one that is the first role's already is left out."""
+    first: TileConfig | None = None
+    for role, work in works.items():
+        measured_s = None
+        if stopwatch is None:
+            trial = found.shippable(work)[0]
+        else:
+            trial, measured_s = fastest(found, work, stopwatch)
+        if trial.config != first:
+            yield _Chosen(role, trial.config, work.query_rows, trial.seconds(work), measured_s)
+        first = first or trial.config
 
 
 def _require_packages() -> None:
@@ -199,10 +203,6 @@ def _require_packages() -> None:
             f"`planner build` needs {' and '.join(missing)}, not installed here; "
             "pip install 'specplanner[kernels]'"
         )
-
-
-MERGE_TILE = TileConfig(block_m=16, block_n=16, num_warps=4, num_stages=1)
-"""The merge has no tile; only its warps count."""
 
 
 def _works(request: BuildRequest, layer: LayerWork) -> dict[Role, Work]:
@@ -249,13 +249,13 @@ def _kernel(
 
 
 def _compiled_apart(job: Job, work_folder: Path) -> Compiled:
-    """Compile in a process of its own, where Triton's interpreter is certainly off."""
-    from autotune.build.search import Effort, _pool  # noqa: PLC0415
+    """Compile in a process of its own."""
+    from autotune.build.search import worker_pool  # noqa: PLC0415
     from spec_kernels.aot import compile_job  # noqa: PLC0415
     from spec_kernels.errors import CompilerFailure  # noqa: PLC0415
 
     try:
-        with _pool(Effort(work_folder, 1)) as pool:
+        with worker_pool(work_folder, 1) as pool:
             return pool.submit(compile_job, job).result()
     except CompilerFailure as failure:
         raise OutsideFailure(str(failure)) from failure
@@ -272,7 +272,7 @@ def validated(request: BuildRequest, kernels: tuple[Kernel, ...]) -> Validation:
         {
             "spec": one.shape.model_dump(),
             "config": one.tile.model_dump(),
-            "group": group[VerifySpec(**one.shape.model_dump())],
+            "group": group[one.spec],
             "q_len": 1 if one.role == "decode" else request.q_len,
         }
         for one in kernels
@@ -305,14 +305,13 @@ def _statement(request: BuildRequest, verdict: Validation, *, timed: bool) -> st
 
 
 def _summed(records: list[SearchRecord]) -> SearchRecord:
-    refused: dict[str, int] = {}
+    refused: Counter[str] = Counter()
     for one in records:
-        for reason, count in one.refused.items():
-            refused[reason] = refused.get(reason, 0) + count
+        refused.update(one.refused)
     return SearchRecord(
         ranking=records[0].ranking,
         space=sum(one.space for one in records),
         compiled=sum(one.compiled for one in records),
         pruned=sum(one.pruned for one in records),
-        refused=refused,
+        refused=dict(refused),
     )

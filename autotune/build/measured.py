@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Protocol
 
-from autotune.build.ranking import Work, splits_of, static_seconds
+from autotune.build.ranking import Work, splits_of
 from hwprofiles.detect import detect
 from planner.errors import InputError
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
@@ -35,12 +35,9 @@ def fastest(found: Found, work: Work, watch: Stopwatch) -> tuple[Trial, float]:
     Raises:
         NoFeasiblePlan: nothing may be shipped.
     """
-    found.best(work)
-    clean = [one for one in found.trials if not one.refusal]
-    clean.sort(key=lambda one: static_seconds(work, one.config, one.blocks_per_sm))
     timed = [
         (watch.seconds(work, one.config, splits_of(work, one.config, one.blocks_per_sm)), one)
-        for one in clean[:SHORTLIST]
+        for one in found.shippable(work)[:SHORTLIST]
     ]
     seconds, chosen = min(timed, key=lambda pair: pair[0])
     return chosen, seconds

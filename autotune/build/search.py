@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from dataclasses import asdict, dataclass, field
 from itertools import product
@@ -27,6 +28,12 @@ BLOCK_N = (16, 32, 64, 128)
 NUM_WARPS = (2, 4, 8)
 NUM_STAGES = (1, 2, 3, 4)
 NEVER = float("inf")
+OUTCOME = "outcome"
+"""Attribute of a trial."""
+
+
+Outcome = Mapping[str, Any]
+"""What became of a configuration, in JSON's types: `{"pruned": True}`, or of `compile_config`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +47,10 @@ class Trial:
     refusal: str
     """Why it may not be shipped; empty where it may."""
 
+    def seconds(self, work: Work) -> float:
+        """Its estimate for some work."""
+        return static_seconds(work, self.config, self.blocks_per_sm)
+
 
 @dataclass(slots=True)
 class Found:
@@ -49,11 +60,33 @@ class Found:
     trials: list[Trial] = field(default_factory=list)
     pruned: int = 0
 
-    def best(self, work: Work) -> tuple[Trial, float]:
-        """Fastest shippable configuration for some work, with its estimate in seconds.
+    def add(self, outcome: Outcome | None) -> None:
+        """Count one finished trial; one that was interrupted has no outcome."""
+        if outcome is None:
+            return
+        if outcome.get("pruned"):
+            self.pruned += 1
+            return
+        config = TileConfig(**outcome["config"])
+        if outcome.get("failure"):
+            nothing = Resources(0, 0, 0, config.num_warps)
+            self.trials.append(Trial(config, nothing, 0, "none", "compiler failed"))
+            return
+        self.trials.append(
+            Trial(
+                config,
+                Resources(**outcome["resources"]),
+                outcome["blocks_per_sm"],
+                outcome["matrix_instruction"],
+                outcome["refusal"],
+            )
+        )
+
+    def shippable(self, work: Work) -> list[Trial]:
+        """Configurations that may be shipped, the best estimate for some work first.
 
         Raises:
-            NoFeasiblePlan: nothing may be shipped.
+            NoFeasiblePlan: there is none.
         """
         clean = [one for one in self.trials if not one.refusal]
         if not clean:
@@ -62,18 +95,17 @@ class Found:
                 f"no configuration of {work.spec} is fit to ship for sm_{work.capability}: "
                 f"{reasons}; allow more --trials"
             )
-        timed = [(static_seconds(work, one.config, one.blocks_per_sm), one) for one in clean]
-        seconds, chosen = min(timed, key=lambda pair: (pair[0], pair[1].resources.smem_bytes))
-        return chosen, seconds
+        return sorted(clean, key=lambda one: (one.seconds(work), one.resources.smem_bytes))
+
+    def best_s(self, work: Work) -> float:
+        """Estimate of the best that may be shipped; infinite where there is none yet."""
+        clean = (one for one in self.trials if not one.refusal)
+        return min((one.seconds(work) for one in clean), default=NEVER)
 
     def refused(self) -> dict[str, int]:
         """Reason -> configurations that compiled and may not be shipped."""
-        counts: dict[str, int] = {}
-        for one in self.trials:
-            if one.refusal:
-                reason = " ".join(one.refusal.split()[:2]).rstrip("0123456789 ")
-                counts[reason] = counts.get(reason, 0) + 1
-        return counts
+        refusals = (one.refusal for one in self.trials if one.refusal)
+        return dict(Counter(" ".join(r.split()[:2]).rstrip("0123456789 ") for r in refusals))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,13 +136,14 @@ def search(works: tuple[Work, ...], effort: Effort, progress: Callable[[int, int
     points = points[: effort.trials or len(points)]
     study = _study(effort, f"{works[0].spec.label}-sm{works[0].capability}")
     for trial in study.get_trials(deepcopy=False):
-        _take(found, trial.user_attrs)
-    with _pool(effort) as pool:
+        found.add(trial.user_attrs.get(OUTCOME))
+    with worker_pool(effort.folder, effort.jobs) as pool:
+        compiling = _Compiling(study, works, found, pool)
         # Twice: what a killed process left running is asked for again.
         for _ in range(2):
             for point in _open_points(study, points):
                 study.enqueue_trial(asdict(point), skip_if_exists=False)
-            _drain(study, (works, found), (pool, effort.jobs), progress)
+            compiling.drain(effort.jobs, progress)
     return found
 
 
@@ -141,26 +174,54 @@ def _open_points(study: Any, points: list[TileConfig]) -> list[TileConfig]:
     return [point for point in points if point not in known]
 
 
-def _drain(
-    study: Any,
-    state: tuple[tuple[Work, ...], Found],
-    pool: tuple[ProcessPoolExecutor, int],
-    progress: Callable[[int, int], None],
-) -> None:
-    """Work through what is queued."""
-    works, found = state
-    running: dict[Future[dict[str, Any]], Any] = {}
-    while True:
-        waiting, finished, total = _counts(study)
-        progress(finished, total)
-        while waiting and len(running) < pool[1]:
-            _ask(study, state, (pool[0], running))
-            waiting -= 1
-        if not running:
+@dataclass(slots=True)
+class _Compiling:
+    """The study's queue, worked through by processes."""
+
+    study: Any
+    works: tuple[Work, ...]
+    found: Found
+    pool: ProcessPoolExecutor
+    running: dict[Future[Outcome], Any] = field(default_factory=dict)
+    """Compilation -> its trial."""
+
+    def drain(self, jobs: int, progress: Callable[[int, int], None]) -> None:
+        """Try what is queued until nothing waits or runs."""
+        while True:
+            waiting, finished, total = _counts(self.study)
+            progress(finished, total)
+            while waiting and len(self.running) < jobs:
+                self._start()
+                waiting -= 1
+            if not self.running:
+                return
+            ended, _ = wait(self.running, return_when=FIRST_COMPLETED)
+            for future in ended:
+                self._close(self.running.pop(future), future.result())
+
+    def _start(self) -> None:
+        """Compile the next configuration, unless none of the works could want it."""
+        trial = self.study.ask()
+        config = TileConfig(
+            trial.suggest_categorical("block_m", TILES),
+            trial.suggest_categorical("block_n", BLOCK_N),
+            trial.suggest_categorical("num_warps", NUM_WARPS),
+            trial.suggest_categorical("num_stages", NUM_STAGES),
+        )
+        if all(hopeless(work, config, self.found.best_s(work)) for work in self.works):
+            self._close(trial, {"pruned": True})
             return
-        ended, _ = wait(running, return_when=FIRST_COMPLETED)
-        for future in ended:
-            _tell(study, running.pop(future), found, (works[0], future.result()))
+        job = Job("attend", self.works[0].spec, config, self.works[0].capability)
+        self.running[self.pool.submit(compile_config, job)] = trial
+
+    def _close(self, trial: Any, outcome: Outcome) -> None:
+        trial.set_user_attr(OUTCOME, outcome)
+        self.found.add(outcome)
+        seconds = NEVER
+        if outcome.get("refusal") == "":
+            config = TileConfig(**outcome["config"])
+            seconds = static_seconds(self.works[0], config, outcome["blocks_per_sm"])
+        self.study.tell(trial, seconds)
 
 
 def _counts(study: Any) -> tuple[int, int, int]:
@@ -184,9 +245,10 @@ def _study(effort: Effort, name: str) -> Any:
     )
 
 
-def _pool(effort: Effort) -> ProcessPoolExecutor:
+def worker_pool(folder: Path, jobs: int) -> ProcessPoolExecutor:
+    """Processes that compile: Triton's interpreter is off there, its cache below the folder."""
     return ProcessPoolExecutor(
-        effort.jobs, get_context("spawn"), initializer=_worker, initargs=(str(effort.folder),)
+        jobs, get_context("spawn"), initializer=_worker, initargs=(str(folder),)
     )
 
 
@@ -195,7 +257,7 @@ def _worker(folder: str) -> None:
     os.environ["TRITON_CACHE_DIR"] = str(Path(folder) / "triton")
 
 
-def compile_config(job: Job) -> dict[str, Any]:
+def compile_config(job: Job) -> Outcome:
     """What a compiled configuration takes, in JSON's types; runs in a worker."""
     try:
         built = compile_job(job)
@@ -208,69 +270,3 @@ def compile_config(job: Job) -> dict[str, Any]:
         "matrix_instruction": built.matrix_instruction,
         "refusal": built.refusal(job.capability),
     }
-
-
-def _ask(
-    study: Any,
-    state: tuple[tuple[Work, ...], Found],
-    pool: tuple[ProcessPoolExecutor, dict[Future[dict[str, Any]], Any]],
-) -> None:
-    works, found = state
-    trial = study.ask()
-    config = TileConfig(
-        trial.suggest_categorical("block_m", TILES),
-        trial.suggest_categorical("block_n", BLOCK_N),
-        trial.suggest_categorical("num_warps", NUM_WARPS),
-        trial.suggest_categorical("num_stages", NUM_STAGES),
-    )
-    if all(hopeless(work, config, _best_s(work, found)) for work in works):
-        trial.set_user_attr("outcome", {"pruned": True})
-        _take(found, {"outcome": {"pruned": True}})
-        study.tell(trial, NEVER)
-        return
-    job = Job("attend", works[0].spec, config, works[0].capability)
-    pool[1][pool[0].submit(compile_config, job)] = trial
-
-
-def _best_s(work: Work, found: Found) -> float:
-    clean = (one for one in found.trials if not one.refusal)
-    return min(
-        (static_seconds(work, one.config, one.blocks_per_sm) for one in clean), default=NEVER
-    )
-
-
-def _tell(study: Any, trial: Any, found: Found, result: tuple[Work, dict[str, Any]]) -> None:
-    work, outcome = result
-    trial.set_user_attr("outcome", outcome)
-    _take(found, {"outcome": outcome})
-    usable = not outcome.get("failure") and not outcome["refusal"]
-    seconds = (
-        static_seconds(work, TileConfig(**outcome["config"]), outcome["blocks_per_sm"])
-        if usable
-        else NEVER
-    )
-    study.tell(trial, seconds)
-
-
-def _take(found: Found, attributes: dict[str, Any]) -> None:
-    """Add one finished trial to what was seen; one that was interrupted has no outcome."""
-    outcome = attributes.get("outcome")
-    if outcome is None:
-        return
-    if outcome.get("pruned"):
-        found.pruned += 1
-        return
-    config = TileConfig(**outcome["config"])
-    if outcome.get("failure"):
-        failed = Resources(0, 0, 0, config.num_warps)
-        found.trials.append(Trial(config, failed, 0, "none", "compiler failed"))
-        return
-    found.trials.append(
-        Trial(
-            config,
-            Resources(**outcome["resources"]),
-            outcome["blocks_per_sm"],
-            outcome["matrix_instruction"],
-            outcome["refusal"],
-        )
-    )

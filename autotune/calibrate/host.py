@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
-from autotune.calibrate.samples import STEADY, Series, spread, steadiest
+from autotune.calibrate.samples import Series, steadiest
 from autotune.calibrate.stream import (
     BYTES_PER_ELEMENT,
     KERNELS,
@@ -21,6 +21,7 @@ from hwprofiles.load import load_host
 from hwprofiles.lookup import find_host
 from hwprofiles.provenance import Sourced
 from hwprofiles.schema import Calibration, HostProfile
+from spec_kernels.quantiles import STEADY, timing_of
 
 GB = 1e9
 CACHES = 4
@@ -153,7 +154,7 @@ def _measured(host: Topology, setting: Setting, run: Run, *, again: bool) -> Ite
     elements, _ = elements_of(host, setting.processes)
     passes = Passes(elements, REPEATS)
     rounds = [run(setting.placements, passes)]
-    if again and any(spread(samples) > STEADY for samples in rounds[0].values()):
+    if again and any(timing_of(samples).spread > STEADY for samples in rounds[0].values()):
         rounds.append(run(setting.placements, passes))
     remote = any(one.memory_cpu is not None for one in setting.placements)
     for kernel in KERNELS:

@@ -1,37 +1,14 @@
-"""Repeated timings of one probe: quantiles, whether they agree, and the table that keeps them."""
+"""Repeated timings of one probe, run again while they disagree, and the table that keeps them."""
 
 import csv
 import io
-import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-STEADY = 0.1
-"""Largest (p80 - p20) / p50 of timings that agree."""
+from spec_kernels.quantiles import STEADY, Timing, timing_of
+
 MOST_ROUNDS = 3
 """Times that an unsteady probe is run in all."""
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Quantiles of repeated timings of one call, seconds."""
-
-    best_s: float
-    p20_s: float
-    p50_s: float
-    p80_s: float
-    count: int
-
-    @property
-    def steady(self) -> bool:
-        """Whether the middle of the samples lies within a tenth of the median."""
-        return self.p80_s - self.p20_s <= STEADY * self.p50_s
-
-
-def timing_of(samples_s: Sequence[float]) -> Timing:
-    """Quantiles of at least two samples."""
-    cuts = statistics.quantiles(samples_s, n=10, method="inclusive")
-    return Timing(min(samples_s), cuts[1], statistics.median(samples_s), cuts[7], len(samples_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,8 +37,7 @@ class Series:
 
 def steadiest(rounds: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """The round whose timings agree best."""
-    places = range(len(rounds))
-    return tuple(rounds[min(places, key=lambda place: spread(rounds[place]))])
+    return tuple(min(rounds, key=lambda samples_s: timing_of(samples_s).spread))
 
 
 def until_steady(
@@ -69,15 +45,9 @@ def until_steady(
 ) -> tuple[tuple[float, ...], int]:
     """(samples, rounds): run again while they disagree; the steadiest round is kept."""
     taken: list[Sequence[float]] = []
-    while not taken or (len(taken) < rounds and spread(taken[-1]) > STEADY):
+    while not taken or (len(taken) < rounds and timing_of(taken[-1]).spread > STEADY):
         taken.append(measure())
     return steadiest(taken), len(taken)
-
-
-def spread(samples_s: Sequence[float]) -> float:
-    """Width of the middle 60 % over the median."""
-    timing = timing_of(samples_s)
-    return (timing.p80_s - timing.p20_s) / timing.p50_s
 
 
 HEADER = (

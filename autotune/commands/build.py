@@ -13,13 +13,12 @@ import typer
 from autotune.build.make import Built, Wanted, build
 from autotune.build.measured import CudaStopwatch, card_is_here
 from autotune.build.request import BuildRequest, request_of
-from autotune.commands.given_plan import given_plan
+from autotune.commands.given_plan import GIVE_ONE, given_plan
 from autotune.commands.option_record import with_options
 from planner.cli.options import with_question_options
 from planner.cli.progress import ProgressBar
 from planner.errors import InputError
 from planner.search.plan_file import plan_folder
-from spec_kernels.verify_attention.spec import VerifySpec
 
 if TYPE_CHECKING:
     from planner.search.question import Question
@@ -61,7 +60,7 @@ def _run(asked: Mapping[str, object], options: BuildOptions) -> None:
     """Build the verification kernel for a plan, or for the question that the options state."""
     plan = given_plan(options.plan, asked, _recommend)
     if plan is None:
-        raise InputError("give a plan.json, or --model and --gpu")
+        raise InputError(GIVE_ONE)
     request = request_of(plan, page_size=options.page_size)
     out = options.out
     if options.plan is not None and out is None:
@@ -105,7 +104,7 @@ def _text(request: BuildRequest, built: Built) -> str:
         lines.append(
             f"  {one.role:<9}{rows:>5}{shape:>12}{tile.num_warps:>7}{tile.num_stages:>8}"
             f"{used.registers:>6}{used.spill_bytes:>8}{used.smem_bytes / 1024:>10.1f}"
-            f"{used.blocks_per_sm:>11}  {VerifySpec(**one.shape.model_dump()).label}"
+            f"{used.blocks_per_sm:>11}  {one.spec.label}"
         )
     search, check = manifest.search, manifest.validation
     refused = sum(search.refused.values())

@@ -12,6 +12,8 @@ from planner.search.plan_file import read_plan
 from planner.search.question import Question
 from planner.search.records import Plan
 
+GIVE_ONE = "give a plan.json, or both --model and --gpu"
+
 
 def given_plan(
     path: Path | None, asked: Mapping[str, object], answer: Callable[[Question], Plan]
@@ -34,7 +36,7 @@ def given_plan(
     if not given:
         return None
     if len(given) < 2:
-        raise InputError("give a plan.json, or both --model and --gpu")
+        raise InputError(GIVE_ONE)
     question = question_from(asked)
     check_question(question)
     return answer(question)

@@ -7,7 +7,7 @@ request are ignored in silence. Who starts it must remember the settings.
 from dataclasses import replace
 
 from autotune.engines.records import EngineIdentity, EngineName, MetricsReading
-from autotune.engines.served_model import served_model
+from autotune.engines.served_model import ModelName
 from autotune.load.endpoint import Endpoint
 from autotune.load.errors import WrongApi
 from autotune.load.openai import complete, duration_s, whole_number
@@ -24,7 +24,7 @@ class LlamacppAdapter:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._model: str | None = None
+        self._model = ModelName(endpoint)
 
     def identify(self) -> EngineIdentity:
         """Build and model; the speculative settings are not to be had."""
@@ -35,7 +35,7 @@ class LlamacppAdapter:
             props = None
         build = props.get("build_info") if isinstance(props, dict) else None
         version = build if isinstance(build, str) else None
-        return EngineIdentity(self.name, version, self._served(), None, notes)
+        return EngineIdentity(self.name, version, self._model(), None, notes)
 
     def read_counters(self) -> MetricsReading:
         """Counters since the start; those by position appear with the first drafted request."""
@@ -49,7 +49,7 @@ class LlamacppAdapter:
 
     def generate(self, request: Request) -> Answer:
         """One request. Its prompt is not taken from the cache, so that repeats count alike."""
-        done = complete(self._endpoint, request, self._served(), {"cache_prompt": False})
+        done = complete(self._endpoint, request, self._model(), {"cache_prompt": False})
         timings = done.extras.get("timings")
         if not isinstance(timings, dict):
             return done.answer
@@ -63,8 +63,3 @@ class LlamacppAdapter:
         drafted = whole_number(timings["draft_n"], "timings.draft_n")
         accepted = whole_number(timings.get("draft_n_accepted"), "timings.draft_n_accepted")
         return answer.with_drafts(DraftCounts(drafted, accepted))
-
-    def _served(self) -> str:
-        if self._model is None:
-            self._model = served_model(self._endpoint).name
-        return self._model

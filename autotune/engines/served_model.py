@@ -40,6 +40,24 @@ def served_model(endpoint: Endpoint) -> ServedModel:
     return ServedModel(first["id"], owner if isinstance(owner, str) else "")
 
 
+class ModelName:
+    """The name that requests must give, asked for when it is first needed."""
+
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._name: str | None = None
+
+    def __call__(self) -> str:
+        """The name.
+
+        Raises:
+            EndpointFailure: as `served_model`.
+        """
+        if self._name is None:
+            self._name = served_model(self._endpoint).name
+        return self._name
+
+
 def stated_version(endpoint: Endpoint) -> str | None:
     """What `/version` states; None where it does not."""
     try:

@@ -14,7 +14,7 @@ from autotune.engines.records import (
     MetricsReading,
     SpeculationSettings,
 )
-from autotune.engines.served_model import served_model
+from autotune.engines.served_model import ModelName
 from autotune.load.endpoint import Endpoint
 from autotune.load.errors import WrongApi
 from autotune.load.openai import complete
@@ -36,7 +36,7 @@ class SglangAdapter:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._model: str | None = None
+        self._model = ModelName(endpoint)
 
     def identify(self) -> EngineIdentity:
         """Everything is on its information page; the token that stands there is not kept."""
@@ -46,7 +46,7 @@ class SglangAdapter:
         return EngineIdentity(
             name=self.name,
             version=version if isinstance(version, str) else None,
-            model=self._served(),
+            model=self._model(),
             speculation=_settings(info) if info else None,
             notes=notes,
         )
@@ -66,7 +66,7 @@ class SglangAdapter:
 
     def generate(self, request: Request) -> Answer:
         """One request; the OpenAI API of SGLang tells nothing of its drafts."""
-        return complete(self._endpoint, request, self._served()).answer
+        return complete(self._endpoint, request, self._model()).answer
 
     def _info(self) -> Mapping[str, Any]:
         for path in _INFO_PAGES:
@@ -77,11 +77,6 @@ class SglangAdapter:
             if isinstance(page, dict):
                 return page
         return {}
-
-    def _served(self) -> str:
-        if self._model is None:
-            self._model = served_model(self._endpoint).name
-        return self._model
 
 
 def _settings(info: Mapping[str, Any]) -> SpeculationSettings:

@@ -15,7 +15,7 @@ from autotune.engines.records import (
     MetricsReading,
     SpeculationSettings,
 )
-from autotune.engines.served_model import served_model, stated_version
+from autotune.engines.served_model import ModelName, stated_version
 from autotune.load.endpoint import Endpoint
 from autotune.load.errors import WrongApi
 from autotune.load.openai import complete
@@ -34,12 +34,12 @@ class TrtllmAdapter:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._model: str | None = None
+        self._model = ModelName(endpoint)
         self._sums = _IterationSums()
 
     def identify(self) -> EngineIdentity:
         """Settings are labels of the Prometheus page."""
-        version, model = stated_version(self._endpoint), self._served()
+        version, model = stated_version(self._endpoint), self._model()
         try:
             info = self._page().info("trtllm_speculative_config_info")
         except WrongApi:
@@ -67,15 +67,10 @@ class TrtllmAdapter:
 
     def generate(self, request: Request) -> Answer:
         """One request; the answer tells nothing of its drafts."""
-        return complete(self._endpoint, request, self._served()).answer
+        return complete(self._endpoint, request, self._model()).answer
 
     def _page(self) -> MetricsPage:
         return read_page(self._endpoint.get_text(_PROMETHEUS), _WANTED)
-
-    def _served(self) -> str:
-        if self._model is None:
-            self._model = served_model(self._endpoint).name
-        return self._model
 
 
 def _settings(info: dict[str, str] | None) -> SpeculationSettings | None:

@@ -8,7 +8,7 @@ from autotune.engines.records import (
     MetricsReading,
     SpeculationSettings,
 )
-from autotune.engines.served_model import served_model, stated_version
+from autotune.engines.served_model import ModelName, stated_version
 from autotune.load.endpoint import Endpoint
 from autotune.load.openai import complete, whole_number
 from autotune.load.records import Answer, DraftCounts, Request
@@ -24,7 +24,7 @@ class VllmAdapter:
 
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
-        self._model: str | None = None
+        self._model = ModelName(endpoint)
 
     def identify(self) -> EngineIdentity:
         """The counters exist only with speculation, one per position of D from the start on."""
@@ -35,7 +35,7 @@ class VllmAdapter:
         else:
             settings = SpeculationSettings(None, len(counters.accepted_per_position) or None)
         version = stated_version(self._endpoint)
-        return EngineIdentity(self.name, version, self._served(), settings)
+        return EngineIdentity(self.name, version, self._model(), settings)
 
     def read_counters(self) -> MetricsReading:
         """Counters, summed over data-parallel engines."""
@@ -51,16 +51,11 @@ class VllmAdapter:
 
     def generate(self, request: Request) -> Answer:
         """One request; `--per-request-spec-decode-metrics` adds its drafts."""
-        done = complete(self._endpoint, request, self._served())
+        done = complete(self._endpoint, request, self._model())
         return _with_drafts(done.answer, done.extras.get("metrics"))
 
     def _page(self) -> MetricsPage:
         return read_page(self._endpoint.get_text("/metrics"), _WANTED)
-
-    def _served(self) -> str:
-        if self._model is None:
-            self._model = served_model(self._endpoint).name
-        return self._model
 
 
 def _with_drafts(answer: Answer, metrics: Any) -> Answer:

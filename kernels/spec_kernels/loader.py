@@ -93,22 +93,24 @@ class LoadedBuild:
         Raises:
             UnsupportedShape: the build holds no kernel for these tensors.
         """
-        from spec_kernels.verify_attention.launch import LaunchPlan, Workspace  # noqa: PLC0415
+        from spec_kernels.verify_attention.launch import (  # noqa: PLC0415
+            LaunchPlan,
+            Workspace,
+            kv_reach,
+            query_rows,
+        )
         from spec_kernels.verify_attention.tensors import PLAIN, checked_spec  # noqa: PLC0415
 
         options = options or PLAIN
         spec = checked_spec(queries, cache, options)
-        rows = queries.q_THD.shape[1] // cache.k_PSHD.shape[2] * queries.max_q_len
+        rows = query_rows(queries, cache)
         chosen = self.kernel_for(spec, rows)
-        programs = -(-rows // chosen.tile.block_m) * cache.k_PSHD.shape[2]
         slots = self.manifest.target.sm_count * chosen.usage.blocks_per_sm
-        reach = min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
-        steps = -(-reach // chosen.tile.block_n)
-        splits = choose_splits(programs * cache.kv_len_B.numel(), slots, steps)
-        config = TileConfig(**chosen.tile.model_dump())
-        return LaunchPlan(
-            config, splits, Workspace.empty(queries, spec.head_dim, splits), launcher=self
-        )
+        reach = kv_reach(queries, options, max_kv_len)
+        programs = -(-rows // chosen.tile.block_m) * cache.k_PSHD.shape[2] * cache.kv_len_B.numel()
+        splits = choose_splits(programs, slots, -(-reach // chosen.tile.block_n))
+        space = Workspace.empty(queries, spec.head_dim, splits)
+        return LaunchPlan(chosen.config, splits, space, launcher=self)
 
     def kernel_for(self, spec: VerifySpec, rows: int) -> Kernel:
         """The kernel whose tile takes these rows in one piece, or the tallest.
@@ -116,42 +118,33 @@ class LoadedBuild:
         Raises:
             UnsupportedShape: none was built for this shape.
         """
-        fitting = [
-            one
-            for one in self.manifest.kernels
-            if one.role != "merge" and VerifySpec(**one.shape.model_dump()) == spec
-        ]
+        fitting = [one for one in self._kernels(spec) if one.role != "merge"]
         if not fitting:
             shapes = {str(one.shape) for one in self.manifest.kernels}
             raise UnsupportedShape(f"no kernel was built for {spec}; built: {'; '.join(shapes)}")
         fitting.sort(key=lambda one: one.tile.block_m)
         return next((one for one in fitting if one.tile.block_m >= rows), fitting[-1])
 
+    def _kernels(self, spec: VerifySpec) -> list[Kernel]:
+        return [one for one in self.manifest.kernels if one.spec == spec]
+
     def attend(
         self, spec: VerifySpec, config: TileConfig, grid: Sequence[int], arguments: Sequence[Any]
     ) -> None:
         """Launch the attention kernel of a shape and tile."""
-        found = [
-            one
-            for one in self.manifest.kernels
-            if one.role != "merge"
-            and VerifySpec(**one.shape.model_dump()) == spec
-            and TileConfig(**one.tile.model_dump()) == config
-        ]
-        if not found:
-            raise UnsupportedShape(f"{spec} with {config} is not in this build; plan anew")
-        self._launch(found[0], grid, arguments)
+        for one in self._kernels(spec):
+            if one.role != "merge" and one.config == config:
+                self._launch(one, grid, arguments)
+                return
+        raise UnsupportedShape(f"{spec} with {config} is not in this build; plan anew")
 
     def merge(self, spec: VerifySpec, grid: Sequence[int], arguments: Sequence[Any]) -> None:
         """Launch the merge kernel of a shape."""
-        found = [
-            one
-            for one in self.manifest.kernels
-            if one.role == "merge" and VerifySpec(**one.shape.model_dump()) == spec
-        ]
-        if not found:
-            raise UnsupportedShape(f"{spec} has no merge kernel in this build; build anew")
-        self._launch(found[0], grid, arguments)
+        for one in self._kernels(spec):
+            if one.role == "merge":
+                self._launch(one, grid, arguments)
+                return
+        raise UnsupportedShape(f"{spec} has no merge kernel in this build; build anew")
 
     def _launch(self, kernel: Kernel, grid: Sequence[int], arguments: Sequence[Any]) -> None:
         numbers = [one.data_ptr() if hasattr(one, "data_ptr") else one for one in arguments]

@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from spec_kernels.errors import BuildMismatch
+from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 
 MANIFEST_FILE = "manifest.json"
 MAX_MANIFEST_BYTES = 4 * 2**20
@@ -103,6 +104,16 @@ class Kernel(_Record):
     """Estimate that ranked it, microseconds a layer at the plan's batch and context."""
     measured_us: float | None = None
     """Median time where a card of the target's kind was here."""
+
+    @property
+    def spec(self) -> VerifySpec:
+        """Its shape, as the launcher takes it."""
+        return VerifySpec(**self.shape.model_dump())
+
+    @property
+    def config(self) -> TileConfig:
+        """Its tile, as the launcher takes it."""
+        return TileConfig(**self.tile.model_dump())
 
 
 class Target(_Record):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import statistics
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import torch
 
+from spec_kernels.quantiles import Timing, timing_of
 from spec_kernels.verify_attention.tensors import PagedCache
 
 CALLS = 10
@@ -15,26 +15,6 @@ CALLS = 10
 REPLAYS = 20
 WARM_UP = 3
 MAX_CACHES = 16
-
-
-@dataclass(frozen=True, slots=True)
-class Timing:
-    """Seconds of one call over the replays of a graph."""
-
-    p20_s: float
-    p50_s: float
-    p80_s: float
-
-    @property
-    def steady(self) -> bool:
-        """Whether the middle of the samples lies within a tenth of the median."""
-        return self.p80_s - self.p20_s <= 0.1 * self.p50_s
-
-
-def timing_of(samples_s: Sequence[float]) -> Timing:
-    """Quantiles of samples."""
-    cuts = statistics.quantiles(samples_s, n=10, method="inclusive")
-    return Timing(cuts[1], statistics.median(samples_s), cuts[7])
 
 
 def time_calls(calls: Sequence[Callable[[], object]]) -> Timing:

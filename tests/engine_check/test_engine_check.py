@@ -8,7 +8,7 @@ import pytest
 
 from engine_check.cases import Case, cases
 from engine_check.controls import controls
-from engine_check.judges import trtllm
+from engine_check.judges import trtllm_judge
 from engine_check.table import Judged, document, summary
 from planner.emit.registry import SUPPORTED
 
@@ -37,7 +37,7 @@ def found(tmp_path_factory: pytest.TempPathFactory) -> list[Case]:
 
 def answers(found: list[Case]) -> Judged:
     asked = [{**asdict(case), "name": case.name} for case in found if not case.refusal]
-    results = {str(case["name"]): trtllm.judge(case) for case in asked}
+    results = {str(case["name"]): trtllm_judge.judge(case) for case in asked}
     return Judged("trtllm", "models", results)
 
 

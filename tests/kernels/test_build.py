@@ -100,7 +100,7 @@ def test_a_damaged_build_is_made_again(first: tuple[Path, str]) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (("--model", "Qwen/Qwen3-8B"), "give a plan.json, or --model and --gpu"),
+        (("--model", "Qwen/Qwen3-8B"), "give a plan.json, or both --model and --gpu"),
         (("no.json", "--gpu", "4090"), "a plan file and --gpu were given"),
         (("no.json",), "no.json is not a regular file"),
         ((*QUESTION, "--page-size", "0"), "page_size 0 is outside"),

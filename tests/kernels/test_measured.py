@@ -14,7 +14,7 @@ from planner.errors import NoFeasiblePlan
 from planner.search.question import Question
 from planner.search.recommend import recommend
 from spec_kernels.arch import Resources
-from spec_kernels.timing import timing_of
+from spec_kernels.quantiles import timing_of
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 from spec_kernels.verify_attention.tensors import checked_spec
 

@@ -12,10 +12,10 @@ pytest.importorskip("scipy")
 
 from autotune.calibrate.forced import (
     ForcedWanted,
-    forced_calibration,
     measure_forced,
     starting,
 )
+from autotune.calibrate.forced_result import forced_calibration
 from autotune.engines.detect import connected
 from autotune.tune.prompts import shipped_prompts
 from autotune.tune.schedule import Effort

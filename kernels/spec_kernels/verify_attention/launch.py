@@ -79,17 +79,25 @@ def plan_launch(
         UnsupportedShape: no kernel exists for them.
     """
     spec = checked_spec(queries, cache, options)
-    group = queries.q_THD.shape[1] // cache.k_PSHD.shape[2]
-    rows = group * queries.max_q_len
+    rows = query_rows(queries, cache)
     capability, sm_count = _device(queries.q_THD)
     config = default_config(capability, spec, rows)
     programs = -(-rows // config.block_m) * cache.k_PSHD.shape[2] * cache.kv_len_B.numel()
-    reach = min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
-    kv_blocks = -(-reach // config.block_n)
-    splits = choose_splits(programs, 2 * sm_count, kv_blocks)
-    return LaunchPlan(
-        config, splits, Workspace.empty(queries, spec.head_dim, splits) if splits > 1 else None
-    )
+    reach = kv_reach(queries, options, max_kv_len)
+    splits = choose_splits(programs, 2 * sm_count, -(-reach // config.block_n))
+    space = Workspace.empty(queries, spec.head_dim, splits) if splits > 1 else None
+    return LaunchPlan(config, splits, space)
+
+
+def query_rows(queries: QueryBlock, cache: PagedCache) -> int:
+    """Rows of one KV head at the most: G * (1+D)."""
+    group: int = queries.q_THD.shape[1] // cache.k_PSHD.shape[2]
+    return group * queries.max_q_len
+
+
+def kv_reach(queries: QueryBlock, options: Options, max_kv_len: int) -> int:
+    """Cached tokens that the rows of a block see between them, at the most."""
+    return min(max_kv_len, (options.window or max_kv_len) + queries.max_q_len)
 
 
 def _device(tensor: torch.Tensor) -> tuple[int, int]:
@@ -167,27 +175,31 @@ def verify_attention(
         raise BadTensor(f"{plan.num_splits} splits; from 1 to {MAX_SPLITS} are possible")
     if queries.q_THD.numel() == 0 or cache.kv_len_B.numel() == 0:
         return into
-    call = Call(queries, cache, spec, options)
-    runner = plan.launcher or JustInTime()
-    if plan.num_splits == 1 and plan.launcher is None and not spec.sinks:
-        runner.attend(spec, plan.config, *call.attend_launch(plan, into, 1))
-        return into
-    space = plan.workspace or Workspace.empty(queries, spec.head_dim, plan.num_splits)
-    space.check(queries, spec.head_dim, plan.num_splits)
-    parts = Attended(space.part_XTHD, space.part_lse_XTH)
-    runner.attend(spec, plan.config, *call.attend_launch(plan, parts, plan.num_splits))
-    runner.merge(spec, *call.merge_launch(parts, into, plan.num_splits))
+    Call(queries, cache, spec, options).run(plan, into)
     return into
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Grids and arguments of the two kernels, in the order in which they take them."""
+    """One call: grids and arguments of the two kernels, in the order in which they take them."""
 
     queries: QueryBlock
     cache: PagedCache
     spec: VerifySpec
     options: Options
+
+    def run(self, plan: LaunchPlan, into: Attended) -> None:
+        """Launch: one kernel where nothing is split, else parts and their merge."""
+        runner = plan.launcher or JustInTime()
+        if plan.num_splits == 1 and plan.launcher is None and not self.spec.sinks:
+            runner.attend(self.spec, plan.config, *self.attend_launch(plan, into, 1))
+            return
+        head_dim, splits = self.spec.head_dim, plan.num_splits
+        space = plan.workspace or Workspace.empty(self.queries, head_dim, splits)
+        space.check(self.queries, head_dim, splits)
+        parts = Attended(space.part_XTHD, space.part_lse_XTH)
+        runner.attend(self.spec, plan.config, *self.attend_launch(plan, parts, splits))
+        runner.merge(self.spec, *self.merge_launch(parts, into, splits))
 
     def attend_launch(
         self, plan: LaunchPlan, target: Attended, num_splits: int

@@ -33,41 +33,48 @@ def reference(
     nothing.
     """
     q = queries.q_THD
-    num_heads, head_dim = q.shape[1], q.shape[2]
-    scale = head_dim**-0.5 if options.scale is None else options.scale
     out = torch.zeros((*q.shape[:2], cache.v_PSHD.shape[3]), dtype=dtype, device=q.device)
     lse = torch.full(q.shape[:2], -math.inf, dtype=dtype, device=q.device)
     starts = queries.q_start_B.tolist()
     for seq, kv_len in enumerate(cache.kv_len_B.tolist()):
-        k_NHD, v_NHD = (
-            gathered(numbers(pages, scale), cache.page_table_BP[seq], kv_len).to(dtype)
-            for pages, scale in (
-                (cache.k_PSHD, cache.k_scale),
-                (cache.v_PSHD, cache.v_scale),
-            )
-        )
-        group = num_heads // k_NHD.shape[1]
+        k_NHD, v_NHD = dense(cache, seq, kv_len, dtype)
+        group = q.shape[1] // k_NHD.shape[1]
         begin, end = starts[seq], starts[seq + 1]
         for token in range(begin, end):
             seen_N = visible(kv_len, (begin, end, token), options).to(q.device)
             if options.sinks_H is not None:
                 lse[token] = options.sinks_H.to(dtype)
-            if not seen_N.any():
-                continue
-            for head in range(num_heads):
+            for head in range(q.shape[1]) if seen_N.any() else ():
                 k_ND, v_ND = k_NHD[seen_N, head // group], v_NHD[seen_N, head // group]
-                score_N = (k_ND @ q[token, head].to(dtype)) * scale
-                if options.softcap is not None:
-                    score_N = options.softcap * torch.tanh(score_N / options.softcap)
-                if options.sinks_H is not None:
-                    score_N = torch.cat([score_N, options.sinks_H[head : head + 1].to(dtype)])
+                score_N = scores(q[token, head].to(dtype), k_ND, head, options)
                 lse[token, head] = torch.logsumexp(score_N, 0)
                 out[token, head] = torch.softmax(score_N, 0)[: len(v_ND)] @ v_ND
     return Attended(out, lse)
 
 
+def scores(q_D: torch.Tensor, k_ND: torch.Tensor, head: int, options: Options) -> torch.Tensor:
+    """What the softmax of one token and head is taken of; the sink's logit stands last."""
+    scale = q_D.numel() ** -0.5 if options.scale is None else options.scale
+    score_N = (k_ND @ q_D) * scale
+    if options.softcap is not None:
+        score_N = options.softcap * torch.tanh(score_N / options.softcap)
+    if options.sinks_H is not None:
+        score_N = torch.cat([score_N, options.sinks_H[head : head + 1].to(q_D.dtype)])
+    return score_N
+
+
+def dense(
+    cache: PagedCache, seq: int, kv_len: int, dtype: torch.dtype
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """One sequence's keys and values: [tokens, KV heads, head dim]."""
+    table_P = cache.page_table_BP[seq]
+    k_NHD = gathered(numbers(cache.k_PSHD, cache.k_scale), table_P, kv_len)
+    v_NHD = gathered(numbers(cache.v_PSHD, cache.v_scale), table_P, kv_len)
+    return k_NHD.to(dtype), v_NHD.to(dtype)
+
+
 def gathered(pages_PSHD: torch.Tensor, page_table_P: torch.Tensor, kv_len: int) -> torch.Tensor:
-    """One sequence's keys or values, dense: [tokens, KV heads, head dim]."""
+    """The tokens of one sequence out of their pages."""
     page_size = pages_PSHD.shape[1]
     used = page_table_P[: -(-kv_len // page_size)].long()
     return pages_PSHD[used].flatten(0, 1)[:kv_len]

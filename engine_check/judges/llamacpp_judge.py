@@ -1,6 +1,6 @@
 """llama.cpp: its own argument parser, then its own server on tiny models with the same flags.
 
-usage: python llamacpp.py cases.json results.json
+usage: python llamacpp_judge.py cases.json results.json
 The parser is the function `common_params_parse` inside xllamacpp's library; the server is the
 library's. File names in the command stand for tiny files of the same kind of model. CPU only: what
 a GPU back end adds is not judged.
@@ -20,6 +20,7 @@ from typing import Any
 
 import tiny_gguf
 import xllamacpp
+from answers import Case, Verdict, answer
 
 PARSE = "_Z19common_params_parseiPPcR13common_params13llama_examplePFviS0_E"
 SERVER = 12
@@ -69,7 +70,7 @@ def parse(argv: list[str]) -> Any:
     return params
 
 
-def on_tiny_models(case: dict[str, Any], folder: Path) -> list[str]:
+def on_tiny_models(case: Case, folder: Path) -> list[str]:
     """The command with its model files replaced and a port of its own."""
     argv = list(case["argv"])
     target = tiny_gguf.write(folder, case["model"], tiny_gguf.TARGETS[case["model"]])
@@ -95,7 +96,7 @@ def start(params: Any) -> dict[str, float]:
     return {name: counters[name] for name in counters if name.startswith(("draft", "predicted_n"))}
 
 
-def served(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+def served(case: Case, folder: Path) -> Verdict:
     """Verdict of a server started in a process of its own, since it may stop on an assertion."""
     command = [sys.executable, __file__, "--serve", json.dumps(case), str(folder)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -113,33 +114,28 @@ def served(case: dict[str, Any], folder: Path) -> dict[str, Any]:
     return {"verdict": "refused", "says": f"server stopped: {' '.join(wrong[-2:])}"[:600]}
 
 
-def judge(case: dict[str, Any], folder: Path) -> dict[str, Any]:
+def judge(case: Case, folder: Path) -> Verdict:
     """accepted, refused (with the engine's words) or changed."""
     started = time.perf_counter()
     try:
         parse(case["argv"])
     except ValueError as error:
         return {"verdict": "refused", "says": str(error)[:600]}
-    answer = {"verdict": "accepted", "says": "parsed"}
+    found: Verdict = {"verdict": "accepted", "says": "parsed"}
     if case["arm"] in ("config", "off"):
-        answer = served(case, folder)
-    return {**answer, "seconds": round(time.perf_counter() - started, 2)}
+        found = served(case, folder)
+    return {**found, "seconds": round(time.perf_counter() - started, 2)}
 
 
 def main() -> None:
-    """Judge every case of the file."""
+    """Judge every case of the file, or serve one in a process of its own."""
     if sys.argv[1] == "--serve":
         counters = start(parse(on_tiny_models(json.loads(sys.argv[2]), Path(sys.argv[3]))))
         sys.stdout.write(f"{MARK}{json.dumps(counters)}\n")
         return
-    cases, results = json.loads(Path(sys.argv[1]).read_text()), {}
     folder = Path(sys.argv[2]).absolute().parent / "tiny"
     folder.mkdir(exist_ok=True)
-    for case in cases:
-        if case["engine"] == "llama.cpp" and not case["refusal"]:
-            results[case["name"]] = judge(case, folder)
-    answer = {"engine": "llama.cpp", "version": f"xllamacpp {version('xllamacpp')}"}
-    Path(sys.argv[2]).write_text(json.dumps({**answer, "results": results}, indent=1))
+    answer("llama.cpp", f"xllamacpp {version('xllamacpp')}", lambda case: judge(case, folder))
 
 
 if __name__ == "__main__":

@@ -1,6 +1,6 @@
 """vLLM: its own parser, then `EngineArgs.create_engine_config()` on config-only folders.
 
-usage: python vllm.py cases.json results.json
+usage: python vllm_judge.py cases.json results.json
 The CPU build has neither CUDA graphs nor Triton. The model runner is chosen as where Triton is
 installed, and adaptive verification is told that full graphs are captured; capture sizes and
 attention backends are not judged here.
@@ -8,20 +8,15 @@ attention backends are not judged here.
 
 import json
 import os
-import sys
-import time
 from pathlib import Path
 from typing import Any
 
-# A script named like the package it judges must not be found in its place.
-sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).parent]
-os.environ.update({"HF_HUB_OFFLINE": "1", "VLLM_LOGGING_LEVEL": "ERROR"})
-
-import vllm.config.vllm as vllm_config  # noqa: E402
-from vllm import EngineArgs, __version__  # noqa: E402
-from vllm.config.compilation import CUDAGraphMode  # noqa: E402
-from vllm.utils.argparse_utils import FlexibleArgumentParser  # noqa: E402
-from vllm.v1.spec_decode.dynamic.utils import build_dynamic_sd_schedule_lookup  # noqa: E402
+import vllm.config.vllm as vllm_config
+from answers import Case, Changes, Verdict, answer, verdict
+from vllm import EngineArgs, __version__
+from vllm.config.compilation import CUDAGraphMode
+from vllm.utils.argparse_utils import FlexibleArgumentParser
+from vllm.v1.spec_decode.dynamic.utils import build_dynamic_sd_schedule_lookup
 
 try:
     from vllm.entrypoints.common.cli_args import make_arg_parser
@@ -31,8 +26,6 @@ except ImportError:
 WITHOUT_WEIGHTS = ["--skip-tokenizer-init", "--load-format", "dummy", "--trust-remote-code"]
 NOT_JUDGED = ("Arctic Inference is required",)
 """Words of refusals that are about this machine and not about the settings."""
-
-
 FULL_GRAPHS = CUDAGraphMode.has_full_cudagraphs
 
 
@@ -41,7 +34,7 @@ def always(_mode: object) -> bool:
     return True
 
 
-def kept(parsed: Any, settings: Any) -> dict[str, tuple[object, object]]:
+def kept(parsed: Any, settings: Any) -> Changes:
     """Settings that the engine changed in silence: name -> (ours, its)."""
     ours = dict(parsed.speculative_config or {})
     ours.pop("model", None)
@@ -61,7 +54,7 @@ def kept(parsed: Any, settings: Any) -> dict[str, tuple[object, object]]:
     return {n: p for n, p in pairs.items() if json.dumps(p[0]) != json.dumps(p[1])}
 
 
-def schedule_kept(parsed: Any) -> dict[str, tuple[object, object]]:
+def schedule_kept(parsed: Any) -> Changes:
     """Batches at which the engine's own reading of the schedule differs from schedule.json.
 
     The scheduler reads it when it is built, which needs a model; its reader is called alone.
@@ -82,41 +75,25 @@ def schedule_kept(parsed: Any) -> dict[str, tuple[object, object]]:
     }
 
 
-def judge(case: dict[str, Any], parser: FlexibleArgumentParser) -> dict[str, Any]:
-    """accepted, refused (with the engine's words) or changed."""
+def judge(case: Case, parser: FlexibleArgumentParser) -> Verdict:
+    """accepted, refused (with the engine's words), changed, or not judged."""
     os.chdir(case["folder"])
     adaptive = case["arm"].startswith("adaptive")
     CUDAGraphMode.has_full_cudagraphs = always if adaptive else FULL_GRAPHS
-    started = time.perf_counter()
-    try:
+
+    def check() -> Changes:
         parsed = parser.parse_args([*case["argv"][2:], *WITHOUT_WEIGHTS])
         parsed.model = parsed.model_tag  # as `vllm serve` does
         settings = EngineArgs.from_cli_args(parsed).create_engine_config()
-        changed = schedule_kept(parsed)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the engine says is the answer
-        words = " ".join(str(error).split())
-        mine = any(part in words for part in NOT_JUDGED)
-        verdict = "not judged" if mine else "refused"
-        return {"verdict": verdict, "says": f"{type(error).__name__}: {words}"[:600]}
-    changed |= kept(parsed, settings)
-    seconds = round(time.perf_counter() - started, 2)
-    if changed:
-        return {"verdict": "changed", "says": json.dumps(changed, default=str), "seconds": seconds}
-    return {"verdict": "accepted", "says": "", "seconds": seconds}
+        return {**schedule_kept(parsed), **kept(parsed, settings)}
 
-
-def main() -> None:
-    """Judge every case of the file."""
-    cases, results = json.loads(Path(sys.argv[1]).read_text()), {}
-    answer_file = Path(sys.argv[2]).absolute()
-    vllm_config.HAS_TRITON = True
-    parser = make_arg_parser(FlexibleArgumentParser())
-    for case in cases:
-        if case["engine"] == "vllm" and not case["refusal"]:
-            results[case["name"]] = judge(case, parser)
-    answer = {"engine": "vllm", "version": __version__, "results": results}
-    answer_file.write_text(json.dumps(answer, indent=1))
+    found = verdict(check)
+    if found["verdict"] == "refused" and any(part in found["says"] for part in NOT_JUDGED):
+        return {**found, "verdict": "not judged"}
+    return found
 
 
 if __name__ == "__main__":
-    main()
+    vllm_config.HAS_TRITON = True
+    arguments = make_arg_parser(FlexibleArgumentParser())
+    answer("vllm", __version__, lambda case: judge(case, arguments))

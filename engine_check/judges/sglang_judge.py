@@ -1,28 +1,21 @@
 """SGLang: its own parser, then the whole resolution of the arguments and their checks.
 
-usage: python sglang.py cases.json results.json
+usage: python sglang_judge.py cases.json results.json
 No GPU is here: the device is given as cuda, the card's size is unknown to the engine, and the
 attention backend falls to triton. Kernels and memory are not judged.
 """
 
 import json
 import os
-import sys
-import time
-import warnings
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
-# A script named like the package it judges must not be found in its place.
-sys.path = [entry for entry in sys.path if Path(entry or ".").resolve() != Path(__file__).parent]
-os.environ["HF_HUB_OFFLINE"] = "1"
-warnings.simplefilter("ignore")
-
-from sglang.srt.arg_groups.overrides import resolved_view  # noqa: E402
-from sglang.srt.runtime_context import override_platform  # noqa: E402
-from sglang.srt.server_args import prepare_server_args  # noqa: E402
-from sglang.srt.speculative.adaptive_spec_params import AdaptiveSpeculativeParams  # noqa: E402
+from answers import Case, Changes, Verdict, answer, verdict
+from sglang.srt.arg_groups.overrides import resolved_view
+from sglang.srt.runtime_context import override_platform
+from sglang.srt.server_args import prepare_server_args
+from sglang.srt.speculative.adaptive_spec_params import AdaptiveSpeculativeParams
 
 WITHOUT_GPU = ["--device", "cuda", "--load-format", "dummy", "--trust-remote-code"]
 KEPT = (
@@ -39,7 +32,7 @@ KEPT = (
 )
 
 
-def kept(args: Any, view: Any, draft_len: int) -> dict[str, tuple[object, object]]:
+def kept(args: Any, view: Any, draft_len: int) -> Changes:
     """Settings that the engine changed in silence: name -> (ours, its)."""
     pairs = {name: (getattr(args, name), getattr(view, name)) for name in KEPT}
     for name in ("speculative_draft_model_path", "speculative_draft_model_quantization"):
@@ -54,7 +47,7 @@ def kept(args: Any, view: Any, draft_len: int) -> dict[str, tuple[object, object
     return {n: p for n, p in pairs.items() if p[0] != p[1]}
 
 
-def schedule_kept(view: Any) -> dict[str, tuple[object, object]]:
+def schedule_kept(view: Any) -> Changes:
     """Captured batch sizes at which the engine's reading of the schedule is not schedule.json's."""
     if not view.speculative_adaptive:
         return {}
@@ -67,39 +60,22 @@ def schedule_kept(view: Any) -> dict[str, tuple[object, object]]:
     return {f"D at batch {b}": (d, its[b]) for b, d in ours.items() if d != its[b]}
 
 
-def judge(case: dict[str, Any]) -> dict[str, Any]:
+def judge(case: Case) -> Verdict:
     """accepted, refused (with the engine's words) or changed."""
     os.chdir(case["folder"])
     os.environ.pop("SGLANG_ENABLE_PP_SPEC", None)
     os.environ.update(case["env"])
-    started = time.perf_counter()
-    try:
+
+    def check() -> Changes:
         args = prepare_server_args([*case["argv"][2:], *WITHOUT_GPU])
         args.resolve_once()
         args.check_server_args()
         view = resolved_view(args)
-        changed = schedule_kept(view)
-    except (Exception, SystemExit) as error:  # noqa: BLE001 - whatever the engine says is the answer
-        words = " ".join(str(error).split())
-        return {"verdict": "refused", "says": f"{type(error).__name__}: {words}"[:600]}
-    changed |= kept(args, view, case["draft_len"])
-    seconds = round(time.perf_counter() - started, 2)
-    if changed:
-        return {"verdict": "changed", "says": json.dumps(changed, default=str), "seconds": seconds}
-    return {"verdict": "accepted", "says": "", "seconds": seconds}
+        return {**schedule_kept(view), **kept(args, view, case["draft_len"])}
 
-
-def main() -> None:
-    """Judge every case of the file."""
-    cases, results = json.loads(Path(sys.argv[1]).read_text()), {}
-    answer_file = Path(sys.argv[2]).absolute()
-    with override_platform(is_cuda=True, is_sm90=True, is_hopper_with_cuda_12_3=True):
-        for case in cases:
-            if case["engine"] == "sglang" and not case["refusal"]:
-                results[case["name"]] = judge(case)
-    answer = {"engine": "sglang", "version": version("sglang"), "results": results}
-    answer_file.write_text(json.dumps(answer, indent=1))
+    return verdict(check)
 
 
 if __name__ == "__main__":
-    main()
+    with override_platform(is_cuda=True, is_sm90=True, is_hopper_with_cuda_12_3=True):
+        answer("sglang", version("sglang"), judge)

@@ -1,13 +1,12 @@
 """TensorRT-LLM: the emitted YAML against its argument models, declared anew here.
 
-usage: python trtllm.py cases.json results.json
+usage: python trtllm_judge.py cases.json results.json
 No package of TensorRT-LLM can be imported without its libraries, so the models below restate
 tensorrt_llm/llmapi/llm_args.py at commit 0004396720: fields, defaults and validators of what is
 emitted. This is a second reading of the same source and not the engine's own word.
 """
 
 import json
-import sys
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -223,14 +222,7 @@ def judge(case: dict[str, Any]) -> dict[str, Any]:
     return {"verdict": "accepted", "says": ""}
 
 
-def main() -> None:
-    """Judge every case of the file."""
-    cases = json.loads(Path(sys.argv[1]).read_text())
-    mine = [case for case in cases if case["engine"] == "trtllm" and not case["refusal"]]
-    results = {case["name"]: judge(case) for case in mine}
-    answer = {"engine": "trtllm", "version": "own models of commit 0004396720"}
-    Path(sys.argv[2]).write_text(json.dumps({**answer, "results": results}, indent=1))
-
-
 if __name__ == "__main__":
-    main()
+    from answers import answer  # beside this script; the tests import the models alone
+
+    answer("trtllm", "own models of commit 0004396720", judge)
