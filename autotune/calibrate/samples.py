@@ -37,7 +37,8 @@ class Series:
 
 def steadiest(rounds: Sequence[Sequence[float]]) -> tuple[float, ...]:
     """The round whose timings agree best."""
-    return tuple(min(rounds, key=lambda samples_s: timing_of(samples_s).spread))
+    steady: Sequence[float] = min(rounds, key=lambda samples_s: timing_of(samples_s).spread)
+    return tuple(steady)
 
 
 def until_steady(
