@@ -7,9 +7,10 @@ Everything on the page is computed here from the shipped data; the same commit g
 
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,10 +19,9 @@ from planner.arch.mixers import Heads
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch
 from planner.design.answer import design
 from planner.design.chosen import NO_TILE_RULE, speeds_of, with_mixers
-from planner.design.describe import short_name
 from planner.design.evaluate import Candidate
 from planner.design.ground import ground_of
-from planner.design.limits import draft_limits
+from planner.design.limits import DraftLimits, draft_limits
 from planner.design.pool import kv_bytes
 from planner.design.quality import classify, shipped_table
 from planner.design.question import DesignQuestion, TargetAsked
@@ -85,20 +85,50 @@ def _grouped(start: Start, kv_heads: int) -> Mixers:
     return replace(start.shape.mixers, full=replace(full, num_kv_heads=kv_heads))
 
 
-def cells(start: Start, s: Serving, kv_heads: int) -> tuple[str, float, str, list[Cell]]:
-    """(shape, KV bytes per token, class, one cell for each batch)."""
+@dataclass(frozen=True)
+class Grouping:
+    """One number of KV heads on one card."""
+
+    group_size: int
+    kv_bytes_per_token: float
+    risk: str
+    """Class of the quality table."""
+    limits: DraftLimits
+    cells: tuple[Cell, ...]
+    """One for each batch."""
+
+
+def grouping(start: Start, s: Serving, kv_heads: int) -> Grouping:
+    """What a grouping comes to, the FFN taking up the parameters that it frees."""
     mixers = _grouped(start, kv_heads)
     shape = with_mixers(start.shape, mixers, float(start.arch.params_total))
     arch = arch_of(shape)
     drafted = [Candidate(v, arch_of(v.shape(shape))) for v in DRAFTERS]
     ridge = draft_limits(s, arch).draft_len_ridge
     bound, free = (_best(drafted, arch, one) for one in (s, replace(s, tile_rows=NO_TILE_RULE)))
-    risk = str(classify(shipped_table(), shape, np.array([float(arch.params_total)]))[0])
-    made = [
-        Cell(b[1], f[1], f[0] / b[0] - 1.0, b[0], b[2], ridge, b[3])
-        for b, f in zip(bound, free, strict=True)
-    ]
-    return short_name(shape), float(kv_bytes(arch, s.kv_dtype)), risk, made
+    return Grouping(
+        group_size=mixers.full.num_heads // kv_heads,
+        kv_bytes_per_token=float(kv_bytes(arch, s.kv_dtype)),
+        risk=str(classify(shipped_table(), shape, np.array([float(arch.params_total)]))[0]),
+        limits=draft_limits(s, arch_of(replace(start.shape, mixers=mixers))),
+        cells=tuple(
+            Cell(b[1], f[1], f[0] / b[0] - 1.0, b[0], b[2], ridge, b[3])
+            for b, f in zip(bound, free, strict=True)
+        ),
+    )
+
+
+Grid = Mapping[str, tuple[Serving, tuple[Grouping, ...]]]
+"""Card -> how it serves, and the groupings on it."""
+
+
+def grid(start: Start) -> Grid:
+    """Every grouping of the start's heads on every card."""
+    heads = start.shape.mixers.full.num_heads
+    counts = [k for k in KV_HEADS if heads % k == 0]
+    return {
+        s.label: (s, tuple(grouping(start, s, k) for k in counts)) for s in servings(start, BATCHES)
+    }
 
 
 def servings(start: Start, batches: Sequence[int]) -> tuple[Serving, ...]:
@@ -108,31 +138,24 @@ def servings(start: Start, batches: Sequence[int]) -> tuple[Serving, ...]:
     return ground_of(question, start, Budget(float(start.arch.params_total))).servings
 
 
-def group_table(start: Start) -> Iterator[str]:
+def group_table(start: Start, studied: Grid) -> Iterator[str]:
     """One table for each card: G against batch."""
-    for s in servings(start, BATCHES):
-        first = draft_limits(s, start.arch)
-        yield f"\n**{s.label}**, {first.kernel}, ridge {first.ridge_flop_per_byte:.0f} FLOP/B"
+    batches = " | ".join(f"batch {b}: D, tok/s (runs)" for b in BATCHES)
+    for label, (serving, groupings) in studied.items():
+        first = draft_limits(serving, start.arch)
+        yield f"\n**{label}**, {first.kernel}, ridge {first.ridge_flop_per_byte:.0f} FLOP/B"
         yield ""
-        yield (
-            "| G | KV/token | class | D by tile | D by ridge | decides | "
-            + " | ".join(f"batch {b}: D, tok/s (runs)" for b in BATCHES)
-            + " |"
-        )
+        yield f"| G | KV/token | class | D by tile | D by ridge | decides | {batches} |"
         yield "|---:|---:|---|---:|---:|---|" + "---|" * len(BATCHES)
-        full = start.shape.mixers.full
-        for kv in (k for k in KV_HEADS if full.num_heads % k == 0):
-            yield _group_row(start, s, kv)
+        yield from map(_group_row, groupings)
 
 
-def _group_row(start: Start, s: Serving, kv: int) -> str:
-    _, cache, risk, row = cells(start, s, kv)
-    mixers, full = _grouped(start, kv), start.shape.mixers.full
-    at = draft_limits(s, arch_of(replace(start.shape, mixers=mixers)))
-    shown = " | ".join(_cell(c) for c in row)
+def _group_row(one: Grouping) -> str:
+    at = one.limits
+    shown = " | ".join(map(_cell, one.cells))
     return (
-        f"| {full.num_heads // kv} | {cache / 1024:.0f}K | {risk} | {at.draft_len_tile} | "
-        f"{at.draft_len_ridge} | {at.decides} | {shown} |"
+        f"| {one.group_size} | {one.kv_bytes_per_token / 1024:.0f}K | {one.risk} "
+        f"| {at.draft_len_tile} | {at.draft_len_ridge} | {at.decides} | {shown} |"
     )
 
 
@@ -181,7 +204,7 @@ def choices_table() -> Iterator[str]:
         yield _choice_row(row, by_card)
 
 
-def _choice_row(row: dict, by_card: dict[str, Serving]) -> str:  # type: ignore[type-arg]
+def _choice_row(row: Mapping[str, Any], by_card: Mapping[str, Serving]) -> str:
     tp = 8 if row["head_dim"] == 576 or row["num_kv_heads"] == 1 else 1
     arch = _arch_of_choice(row)
     limits = {}
@@ -201,7 +224,7 @@ def _choice_row(row: dict, by_card: dict[str, Serving]) -> str:  # type: ignore[
     )
 
 
-def _risk(row: dict) -> str:  # type: ignore[type-arg]
+def _risk(row: Mapping[str, Any]) -> str:
     """Class of the models that the design space can hold."""
     if row["catalog"] is None:
         return "-"
@@ -213,7 +236,7 @@ def _risk(row: dict) -> str:  # type: ignore[type-arg]
     return str(classify(shipped_table(), start.shape, params)[0])
 
 
-def _arch_of_choice(row: dict) -> ModelArch:  # type: ignore[type-arg]
+def _arch_of_choice(row: Mapping[str, Any]) -> ModelArch:
     """The catalog's model, or a stand-in with the attention that the row states."""
     if row["catalog"] is not None:
         return load_catalog_model(row["catalog"])
@@ -232,59 +255,73 @@ def _arch_of_choice(row: dict) -> ModelArch:  # type: ignore[type-arg]
 def page() -> str:
     """The whole page."""
     dense, routed = start_from("Qwen/Qwen3-8B"), start_from("Qwen/Qwen3-30B-A3B")
-    eight = _study(8e9, None, 0.03)
-    thirty = _study(30.5e9, 3.35e9, 0.05, top_k=(6, 8, 10), num_experts=(64, 96, 128, 192, 256))
-    lines = [
-        *TITLE,
-        "## 8B dense: one shape, G from 1 to 32",
-        "",
+    lines = [*TITLE, *_groupings(dense, routed), *CONCLUSION, *_fronts(), *EVIDENCE, *_published()]
+    return "\n".join(lines)
+
+
+def _groupings(dense: Start, routed: Start) -> Iterator[str]:
+    on_dense, on_routed = grid(dense), grid(routed)
+    yield "## 8B dense: one shape, G from 1 to 32"
+    yield ""
+    yield (
         "Qwen3-8B's layers, width and 32 query heads of 128; KV heads vary and the FFN takes up "
-        "what they free. bf16 weights and cache, 32K tokens, vLLM.",
-        *group_table(dense),
-        "",
-        "## 30B-A3B: one shape, G from 1 to 32",
-        "",
-        "The same for Qwen3-30B-A3B's 48 layers and 128 experts.",
-        *group_table(routed),
-        "",
-        "## Where which limit bites",
-        "",
-        *reading(dense),
-        *reading(routed),
-        "",
-        *CONCLUSION,
-        f"## 8B dense: the front of {eight.architectures:,} architectures on nine loads",
-        "",
+        "what they free. bf16 weights and cache, 32K tokens, vLLM."
+    )
+    yield from group_table(dense, on_dense)
+    yield ""
+    yield "## 30B-A3B: one shape, G from 1 to 32"
+    yield ""
+    yield "The same for Qwen3-30B-A3B's 48 layers and 128 experts."
+    yield from group_table(routed, on_routed)
+    yield ""
+    yield "## Where which limit bites"
+    yield ""
+    yield from reading(dense, on_dense)
+    yield from reading(routed, on_routed)
+    yield ""
+
+
+def _fronts() -> Iterator[str]:
+    eight = _study(8e9, None, 0.03)
+    yield f"## 8B dense: the front of {eight.architectures:,} architectures on nine loads"
+    yield ""
+    yield (
         "`planner design --params 8B --gpu H200 --gpu B200 --gpu H20`: means over the three cards, "
-        "user at batch 1, GPU at batches 32 and 256; the first row is the baseline.",
-        "",
-        *front_table(eight),
-        "",
-        f"## 30B-A3B class: the front of {thirty.architectures:,} architectures on nine loads",
-        "",
-        *front_table(thirty),
-        "",
-        *EVIDENCE,
-        "## MiMo-V2-Flash: a published round cost",
-        "",
+        "user at batch 1, GPU at batches 32 and 256; the first row is the baseline."
+    )
+    yield ""
+    yield from front_table(eight)
+    thirty = _study(30.5e9, 3.35e9, 0.05, top_k=(6, 8, 10), num_experts=(64, 96, 128, 192, 256))
+    yield ""
+    yield f"## 30B-A3B class: the front of {thirty.architectures:,} architectures on nine loads"
+    yield ""
+    yield from front_table(thirty)
+    yield ""
+
+
+def _published() -> Iterator[str]:
+    yield "## MiMo-V2-Flash: a published round cost"
+    yield ""
+    yield (
         "E[L] over speedup of its report (16K tokens in, D = 3, G = 16 in the global layers), "
         "beside R of this model. Where experts still fill up with the load, R falls here; the "
         "report's does not. On H20 under TensorRT-LLM R is as constant as published, at a higher "
-        "level.",
-        "",
-        *mimo_rounds.table(),
-        "",
-        "## What 43 shipped models chose",
-        "",
+        "level."
+    )
+    yield ""
+    yield from mimo_rounds.table()
+    yield ""
+    yield "## What 43 shipped models chose"
+    yield ""
+    yield (
         "G at TP 1 (one-latent and one-KV-head models: on a rank at TP 8); D by tile and ridge "
         "with bf16 cache, 63 where the kernel packs no rows or is not known; the class is that of "
         "the quality table where the design space holds the "
-        "model. MTP as the reports state it.",
-        "",
-        *choices_table(),
-        "",
-    ]
-    return "\n".join(lines)
+        "model. MTP as the reports state it."
+    )
+    yield ""
+    yield from choices_table()
+    yield ""
 
 
 TITLE = [
@@ -300,17 +337,16 @@ TITLE = [
 ]
 
 
-def reading(start: Start) -> Iterator[str]:
+def reading(start: Start, studied: Grid) -> Iterator[str]:
     """Where which limit bites, card by card, read off the cells."""
-    for s in servings(start, BATCHES):
-        full = start.shape.mixers.full
+    for label, (_, groupings) in studied.items():
         found: dict[str, list[str]] = {"tile": [], "ridge": [], "": []}
-        for kv in (k for k in KV_HEADS if full.num_heads % k == 0):
-            for batch, cell in zip(BATCHES, cells(start, s, kv)[3], strict=True):
-                found[cell.binds].append(f"G {full.num_heads // kv} at batch {batch}")
+        for one in groupings:
+            for batch, cell in zip(BATCHES, one.cells, strict=True):
+                found[cell.binds].append(f"G {one.group_size} at batch {batch}")
         total = sum(len(x) for x in found.values())
         yield (
-            f"- {start.arch.name} on {s.label}: the tile rule costs speed in {len(found['tile'])} "
+            f"- {start.arch.name} on {label}: the tile rule costs speed in {len(found['tile'])} "
             f"of {total} cells ({_listed(found['tile'])}); the best D reaches the ridge in "
             f"{len(found['ridge'])} ({_listed(found['ridge'])}); neither matters in "
             f"{len(found[''])}."

@@ -1,6 +1,7 @@
 """The oldest version of every dependency that pyproject.toml accepts, as constraints for pip.
 
-`python tools/minimum.py FILE` writes them; `make test-minimum` installs them and runs the tests.
+`python tools/minimum.py FILE` writes them; `make nightly-minimum-versions` installs them and runs
+the tests.
 """
 
 import re

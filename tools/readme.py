@@ -3,10 +3,11 @@
 usage: python tools/readme.py [--check]
 """
 
-import os
-import subprocess
+import shlex
 import sys
 from pathlib import Path
+
+from tools.planner_output import printed
 
 README = Path(__file__).parents[1] / "README.md"
 COMMAND = "planner recommend --model Qwen/Qwen3-8B --gpu 4090 --calibration none"
@@ -14,14 +15,8 @@ START, END = "<!-- demo output -->\n", "<!-- end of demo output -->\n"
 
 
 def demo_output() -> str:
-    """What the command of `make demo` prints, 80 columns wide and without colour."""
-    return subprocess.run(
-        [sys.executable, "-m", *COMMAND.split()],
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    """What the command of `make demo` prints."""
+    return printed(*shlex.split(COMMAND)[1:])
 
 
 def with_output(text: str, output: str) -> str:

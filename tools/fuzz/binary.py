@@ -64,11 +64,8 @@ def _value(value: Any, order: str, rng: Random) -> bytes:
 def _wrapped(value: int, kind: int) -> int:
     """The bits of the number that its type can hold."""
     low = value % (1 << _WIDTHS[kind])
-    return (
-        low - (1 << _WIDTHS[kind])
-        if kind in {1, 3, 5, 11} and low >> (_WIDTHS[kind] - 1)
-        else (low)
-    )
+    signed = kind in {1, 3, 5, 11}
+    return low - (1 << _WIDTHS[kind]) if signed and low >> (_WIDTHS[kind] - 1) else low
 
 
 def _array(items: list[Any], order: str, rng: Random) -> bytes:

