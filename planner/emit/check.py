@@ -122,12 +122,11 @@ def _check_option(book: RuleBook, name: str, value: object) -> None:
         )
     option = book.options.get(name)
     if option is None:
-        if book.flags and name in (*book.flags.with_value, *book.flags.bare):
+        if name in book.spellings:
             return
-        known = [*book.options, *(book.flags.with_value + book.flags.bare if book.flags else ())]
+        near = nearest(name, [*book.options, *book.spellings])
         raise EngineUnsupported(
-            f"{book.engine} {book.version} has no setting {name!r}; use {nearest(name, known)} "
-            f"[{book.read_at}]"
+            f"{book.engine} {book.version} has no setting {name!r}; use {near} [{book.read_at}]"
         )
     problem = _value_problem(option, value)
     if problem:

@@ -3,8 +3,9 @@
 import json
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
+from hwprofiles.yamlfile import parse_shipped
 from planner.emit.deployment import Deployment
 from planner.emit.records import Emission, EmittedFile
 
@@ -19,7 +20,6 @@ FEATURES = (
     "multimodal",
 )
 Answer = Literal["yes", "limited", "no", "unknown"]
-_ANSWERS: tuple[Answer, ...] = ("yes", "limited", "no", "unknown")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,10 +34,7 @@ class Compatibility:
 
 def compatibility(engine: str, family: str) -> tuple[Compatibility, ...]:
     """The engine's rule for each feature, in the order of `FEATURES`."""
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    rows = yaml.load(_FILE.read_text("utf-8"), Loader=loader)[engine]  # noqa: S506 - a safe loader
+    rows = parse_shipped(_FILE)[engine]
     found = []
     for feature in FEATURES:
         row = next(
@@ -55,7 +52,7 @@ def with_compatibility(emission: Emission, engine: str, want: Deployment) -> Emi
     lines = ",\n ".join(json.dumps(asdict(one)) for one in found)
     by_answer = {
         answer: ", ".join(one.feature for one in found if one.verdict == answer)
-        for answer in _ANSWERS
+        for answer in get_args(Answer)
     }
     parts = [f"{answer}: {names}" for answer, names in by_answer.items() if names]
     note = f"beside this drafter: {'; '.join(parts)} (each rule in compatibility.json)"

@@ -2,6 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
+import yaml
+
 from planner.emit.names import one_line
 
 Config = dict[str, object]
@@ -20,8 +22,6 @@ def flat(config: Mapping[str, object]) -> dict[str, object]:
 
 def yaml_text(head: Sequence[str], config: Mapping[str, object]) -> str:
     """The configuration as a YAML file under a comment."""
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
     comments = "".join(f"# {one_line(line)}\n" for line in head)
     nested = any(isinstance(value, (dict, list)) for value in config.values())
     flow = None if nested else False  # None writes a mapping of plain values on one line

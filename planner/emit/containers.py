@@ -4,6 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import yaml
+
 from planner.emit.deployment import Deployment
 from planner.emit.devices import vendor
 from planner.emit.names import one_line
@@ -43,8 +45,6 @@ def with_compose(emission: Emission, book: RuleBook, plan: Plan, want: Deploymen
 def _compose_text(
     emission: Emission, container: dict[str, str], plan: Plan, want: Deployment
 ) -> str:
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
     launch = emission.launch
     program = container.get("program", launch.argv[0])
     cache = container.get("hub_cache")

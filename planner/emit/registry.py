@@ -1,7 +1,6 @@
 """Which engines the planner writes files for, and the emitter of each."""
 
-from importlib import import_module
-from typing import cast
+from pkgutil import resolve_name
 
 from planner.emit.check import nearest
 from planner.emit.records import Emitter
@@ -14,11 +13,11 @@ SUPPORTED: dict[str, str] = {
     "trtllm": "0004396720",
 }
 """Engine -> the one version, or commit, whose rules are known."""
-_CLASSES = {
-    "vllm": ("vllm", "VllmEmitter"),
-    "llama.cpp": ("llamacpp", "LlamacppEmitter"),
-    "sglang": ("sglang", "SglangEmitter"),
-    "trtllm": ("trtllm", "TrtllmEmitter"),
+_EMITTERS = {
+    "vllm": "planner.emit.vllm:VllmEmitter",
+    "llama.cpp": "planner.emit.llamacpp:LlamacppEmitter",
+    "sglang": "planner.emit.sglang:SglangEmitter",
+    "trtllm": "planner.emit.trtllm:TrtllmEmitter",
 }
 _OTHER_SPELLINGS = {
     "llamacpp": "llama.cpp",
@@ -48,5 +47,5 @@ def emitter_for(engine: str) -> Emitter:
         raise EngineUnsupported(
             f"the rules of {name} {version} are not known; use --engine {name}=={known}"
         )
-    module, class_name = _CLASSES[name]
-    return cast(Emitter, getattr(import_module(f"planner.emit.{module}"), class_name)())
+    emitter: Emitter = resolve_name(_EMITTERS[name])()
+    return emitter

@@ -5,6 +5,8 @@ from typing import Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from hwprofiles.yamlfile import parse_shipped
+
 _RULES_DIR = Path(__file__).parent / "data" / "rules"
 
 ValueType = Literal["int", "float", "str", "bool", "ints", "floats", "triples", "layers", "int_map"]
@@ -106,6 +108,11 @@ class RuleBook(_Record):
         assert self.method_keys is not None  # noqa: S101 - only asked of books that have them
         return self.method_keys
 
+    @property
+    def spellings(self) -> tuple[str, ...]:
+        """Every flag of the command line, where the engine's were listed."""
+        return (*self.flags.with_value, *self.flags.bare) if self.flags else ()
+
     def rule(self, rule_id: str) -> Rule:
         """The rule of that id."""
         return next(rule for rule in self.rules if rule.id == rule_id)
@@ -113,8 +120,4 @@ class RuleBook(_Record):
 
 def load_rules(engine: str, version: str) -> RuleBook:
     """The rule book of an engine version that the planner ships."""
-    import yaml  # noqa: PLC0415 - only an emission needs it
-
-    text = (_RULES_DIR / f"{engine}-{version}.yaml").read_text(encoding="utf-8")
-    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-    return RuleBook.model_validate(yaml.load(text, Loader=loader))  # noqa: S506 - a safe loader
+    return RuleBook.model_validate(parse_shipped(_RULES_DIR / f"{engine}-{version}.yaml"))

@@ -4,7 +4,7 @@ import json
 from dataclasses import dataclass
 
 from planner.emit.deployment import Deployment
-from planner.emit.records import EngineVersion
+from planner.emit.rules import RuleBook
 from planner.search.records import Plan
 
 
@@ -18,12 +18,12 @@ class ScheduleForm:
     """Whether the emitted configuration holds them, or they are advice."""
 
 
-def schedule_text(plan: Plan, want: Deployment, version: EngineVersion, form: ScheduleForm) -> str:
+def schedule_text(plan: Plan, want: Deployment, book: RuleBook, form: ScheduleForm) -> str:
     """The file's text: ranges [first batch, last batch, D], then the plan's table."""
     head = {
         "schema_version": 1,
-        "engine": version.engine,
-        "engine_version": version.version,
+        "engine": book.engine,
+        "engine_version": book.version,
         "context_len": want.context_len,
         "setting": form.setting,
         "in_config": form.in_config,
