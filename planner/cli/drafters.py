@@ -14,6 +14,7 @@ from rich.text import Text
 from planner.drafters.records import DrafterSpec, Family
 from planner.drafters.registry import DRAFTERS
 from planner.drafters.select import known_drafters
+from planner.report.names import Name
 from planner.report.plain import plain
 from planner.report.screen import screen_text
 
@@ -137,7 +138,7 @@ def _for_model(row: dict[str, Any]) -> Iterator[RenderableType]:
     for spec in shown:
         most, usual = spec["max_draft_len"], spec["draft_len"]
         table.add_row(
-            Text(plain(spec["drafter_id"])),
+            Name(plain(spec["drafter_id"])),
             f"{spec['vram_mib'] / 1024:.2f}",
             f"{spec['kv_bytes_per_token'] / 1024:.0f}",
             str(usual or "-") if most in {None, usual} else f"{usual} (max {most})",

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from planner.errors import InputError
+from planner.report.plain import broken
 
 if TYPE_CHECKING:
     from planner.arch.records import AttentionShape, LayerGroup, ModelArch
@@ -169,13 +170,12 @@ def page(report: dict[str, Any]) -> list[str]:
 
 def labelled(label: str, text: str) -> list[str]:
     """A label and its text, wrapped beside it."""
-    return textwrap.wrap(
-        text,
-        79,
-        initial_indent=f"  {label:<12} ",
-        subsequent_indent=" " * 15,
-        break_on_hyphens=False,
-    ) or [f"  {label}"]
+    lines = [
+        line
+        for part in broken(text, 64).splitlines()
+        for line in textwrap.wrap(part, 64, break_on_hyphens=False)
+    ]
+    return [f"  {label if n == 0 else '':<12} {line}" for n, line in enumerate(lines or [""])]
 
 
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:

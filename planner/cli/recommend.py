@@ -20,6 +20,7 @@ from planner.cli.options import (
     typed_again,
     with_question_options,
 )
+from planner.cli.progress import ProgressBar
 from planner.cli.verbs import attach_plugin, find_plugin
 from planner.errors import InputError, PlannerError
 from planner.search.records import Plan
@@ -217,13 +218,15 @@ def _compare(questions: Sequence[Asked], wanted: Wanted) -> None:
     from planner.report.screen import screen_text  # noqa: PLC0415
 
     answers, failures = [], []
-    for question, typed in questions:
-        try:
-            plan, error = launchable(question, must=False)[0], ""
-        except PlannerError as failure:
-            plan, error = None, str(failure)
-            failures.append(failure)
-        answers.append(Answer(question.model, question.gpu, plan, error, typed))
+    with ProgressBar() as bar:
+        for n, (question, typed) in enumerate(questions):
+            bar.show("planning", n, len(questions))
+            try:
+                plan, error = launchable(question, must=False)[0], ""
+            except PlannerError as failure:
+                plan, error = None, str(failure)
+                failures.append(failure)
+            answers.append(Answer(question.model, question.gpu, plan, error, typed))
     if len(failures) == len(questions):
         raise failures[0]
     if wanted.html is not None:

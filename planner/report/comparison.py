@@ -7,6 +7,7 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from planner.report.names import Name
 from planner.report.plain import plain
 from planner.report.prices import Prices, tokens_per_joule
 from planner.report.verdict import verdict_word
@@ -45,7 +46,7 @@ def comparison(answers: Sequence[Answer], prices: Prices | None = None) -> list[
         table.add_column(name, justify="right", no_wrap=True)
     for one in answers:
         asked = [
-            Text(plain(name))
+            Name(plain(name))
             for name, differs in ((one.model, len(models) > 1), (one.gpu, len(gpus) > 1))
             if differs
         ]

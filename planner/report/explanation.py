@@ -7,6 +7,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from planner.report.names import Name
 from planner.report.plain import plain
 from planner.search.records import Term
 
@@ -38,8 +39,8 @@ def _terms(terms: Sequence[Term], numbers: Mapping[str, int]) -> Table:
     table.add_column(overflow="fold")
     for term in terms:
         number = f" [{numbers[term.source]}]" if term.source else ""
-        formula = Text(f"{plain(term.formula)}{number}".strip())
-        table.add_row(Text(plain(term.name)), Text(_value(term)), Text(term.kind), formula)
+        formula = Name(f"{plain(term.formula)}{number}".strip())
+        table.add_row(Name(plain(term.name)), Name(_value(term)), Text(term.kind), formula)
     return table
 
 
@@ -48,7 +49,7 @@ def _sources(numbers: Mapping[str, int]) -> Table:
     table.add_column(justify="right", no_wrap=True)
     table.add_column(overflow="fold")
     for source, number in numbers.items():
-        table.add_row(Text(str(number)), Text(plain(source)))
+        table.add_row(Text(str(number)), Name(plain(source)))
     return table
 
 

@@ -17,6 +17,7 @@ from planner.report.alternatives import alternatives_table
 from planner.report.command_line import shell_lines
 from planner.report.load import load_lines
 from planner.report.memory import bar, legend
+from planner.report.names import Name
 from planner.report.plain import plain
 from planner.report.verdict import verdict_line
 from planner.report.wording import (
@@ -106,7 +107,7 @@ def _rows(pairs: Iterable[tuple[str, str]]) -> list[RenderableType]:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for name, value in pairs:
-        table.add_row(Text(name), Text(plain(value)))
+        table.add_row(Text(name), Name(plain(value)))
     return [table]
 
 
@@ -115,7 +116,7 @@ def _bullets(lines: Iterable[str]) -> list[RenderableType]:
     table.add_column(no_wrap=True)
     table.add_column(overflow="fold")
     for line in lines:
-        table.add_row(Text("-"), Text(plain(line)))
+        table.add_row(Text("-"), Name(plain(line)))
     return [table] if table.row_count else []
 
 
@@ -292,7 +293,7 @@ def _families(best: Sequence[Evaluation]) -> list[RenderableType]:
             interval(one),
             ratio(one.tokens_per_round),
             ratio(one.break_even_tokens_per_round),
-            Text(plain(one.drafter_id) + ("" if one.fits else " (does not fit)")),
+            Name(plain(one.drafter_id) + ("" if one.fits else " (does not fit)")),
         )
     return [table]
 

@@ -1,4 +1,6 @@
-"""Names and messages that came from outside, made safe for a terminal."""
+"""Names and messages that came from outside, made safe for a terminal and fitted into a line."""
+
+import re
 
 
 def plain(text: str, *, keep: str = "") -> str:
@@ -14,3 +16,20 @@ def plain(text: str, *, keep: str = "") -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() or c in keep else "?" for c in text)
+
+
+_PIECE = re.compile(r"[^/_.:@-]*[/_.:@-]+|[^/_.:@-]+")
+
+
+def broken(text: str, width: int) -> str:
+    """The text with line breaks inside words that are wider, behind `/ _ - . : @` where one is."""
+    return re.sub(rf"\S{{{width + 1},}}", lambda word: _broken(word[0], width), text)
+
+
+def _broken(word: str, width: int) -> str:
+    lines = [""]
+    for piece in _PIECE.findall(word):
+        if len(lines[-1]) + len(piece) > width and lines[-1]:
+            lines.append("")
+        lines[-1] += piece
+    return "\n".join(lines)

@@ -11,6 +11,8 @@ pytest.importorskip("jinja2", reason="extra [report]")
 from browser_visits import NAMES, PICTURES, Visit, started, written
 from playwright.sync_api import Browser
 
+from planner.report.html.origins import KINDS
+
 WINDOWS = [(width, scheme) for width in (1280, 390) for scheme in ("light", "dark")]
 
 CUT_OFF = """() => [...document.querySelectorAll('svg[role=img]')]
@@ -102,6 +104,41 @@ def test_a_screen_reader_gets_a_name_for_every_picture_and_table(
     assert 'heading "Yes. 3.2x with DSpark"' in tree
     assert page.locator("h1").count() == 1
     assert page.locator("html").get_attribute("lang") == "en"
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+@pytest.mark.parametrize("name", NAMES)
+def test_a_finger_finds_where_a_figure_comes_from(
+    browser: Browser, files: dict[str, Path], name: str, width: int
+) -> None:
+    """Opens beside the figure, wholly inside the window, and closes again; without any script."""
+    page = Visit(browser, files[name], width, "light").page
+    shown = page.locator("button[popovertarget]:visible")
+    for n in sorted({0, shown.count() // 2, shown.count() - 1}):
+        button = shown.nth(n)
+        button.scroll_into_view_if_needed()
+        button.click(timeout=3000)
+        note = page.locator("[popover]:popover-open")
+        assert note.count() == 1
+        assert note.inner_text().split()[0] in KINDS
+        box = note.bounding_box()
+        assert box is not None
+        assert box["x"] >= 0
+        assert box["x"] + box["width"] <= width
+        assert box["y"] >= 0
+        assert box["y"] + box["height"] <= 900
+        page.keyboard.press("Escape")
+        assert note.count() == 0
+
+
+def test_a_key_opens_an_origin_too(browser: Browser, files: dict[str, Path]) -> None:
+    page = Visit(browser, files["recommend"], 1280, "light").page
+    button = page.locator("dl.tiles button").first
+    button.focus()
+    page.keyboard.press("Enter")
+    assert page.locator("[popover]:popover-open").is_visible()
+    tree = page.locator("dl.tiles").aria_snapshot()
+    assert 'button "3.2x"' in tree
 
 
 def test_paper_shows_pictures_and_what_was_opened(

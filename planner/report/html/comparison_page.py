@@ -71,7 +71,7 @@ def comparison_page(answers: Sequence[Answer], prices: Prices | None = None) -> 
         verdict=verdict,
         tone=tone,
         headline=f"{fastest.name} is fastest: {rate(fastest.plan.best.spec_tok_s)} tokens a second",
-        sentence=verdict_line(fastest.plan),
+        sentence=verdict_line(fastest.plan).partition(": ")[2],
         setting=_setting(found),
         tiles=_tiles(found, fastest, prices),
         gauge=None,
@@ -170,7 +170,7 @@ def _pictures(found: Sequence[Compared], prices: Prices | None, fastest: Compare
         Section(
             "memory-section",
             "Memory of the fullest GPU",
-            "Each bar is as long as what the engine may use on that card.",
+            "Each bar is what the engine may use on its own card.",
             link="Memory",
             figures=(_memories(found),),
         ),
@@ -215,7 +215,7 @@ def _speedups(found: Sequence[Compared], fastest: Compared) -> Figure:
         "speedup-forest",
         f"Speedup of {len(found)} plans with their intervals",
         in_both_widths(lambda layout: forest(rows, "x", layout)),
-        Table(("", "speedup", "80 %"), tuple(cells)),
+        Table(("plan", "speedup", "80 %"), tuple(cells)),
         legend=[Key("s1", "fastest in tokens a second"), Key("s6", "others")],
     )
 
@@ -254,7 +254,10 @@ def _memories(found: Sequence[Compared]) -> Figure:
         mine = {part.name: part.mib for part in parts(ledger)}
         mine["free"] = max(0.0, ledger.capacity_mib - ledger.total_mib)
         names |= dict.fromkeys(mine)
-        pieces = tuple(Piece(CSS[n], n, mib, f"{gib(mib)} GiB") for n, mib in mine.items())
+        pieces = tuple(
+            Piece(CSS[n], n, mib / ledger.capacity_mib, f"{gib(mib)} GiB")
+            for n, mib in mine.items()
+        )
         total = f"{gib(ledger.total_mib)} of {gib(ledger.capacity_mib)} GiB"
         bars.append(Bar(one.name, total, pieces))
         held.append({**mine, "all of it": ledger.total_mib, "usable": ledger.capacity_mib})
@@ -289,7 +292,7 @@ def _amounts(
             f"{name}-bars",
             f"One bar for each of {len(known)} plans",
             in_both_widths(lambda layout: stacked(bars, None, layout)),
-            Table(("", name), rows, origin=origin),
+            Table(("plan", name), rows, origin=origin),
         ),
     )
 
@@ -303,7 +306,7 @@ def _table(found: Sequence[Compared], prices: Prices | None) -> Section:
         return "-" if value is None else Number(f"{value:.3g}", "derived", PRICE)
 
     columns: list[Column] = [
-        ("", lambda one: one.name),
+        ("plan", lambda one: one.name),
         ("verdict", lambda one: verdict_word(one.plan)),
         ("drafter", lambda one: family_title(one.shown.family)),
         ("weights", lambda one: one.plan.best.quant),

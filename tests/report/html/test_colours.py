@@ -81,6 +81,17 @@ def test_heat_goes_one_way(name: str) -> None:
     assert len({step > 0 for step in steps}) == 1
 
 
+def test_nothing_moves() -> None:
+    """So `prefers-reduced-motion` has nothing to switch off."""
+    assert not re.search(r"transition|animation|@keyframes|scroll-behavior", STYLE)
+
+
+def test_text_of_a_note_and_a_file_stands_on_the_same_paper() -> None:
+    """Whatever states a background states one that the contrasts above are measured on."""
+    papers = set(re.findall(r"background(?:-color)?: ([^;}]+)", STYLE))
+    assert papers <= {"var(--bg)", "var(--card)", "var(--rule)"}
+
+
 def test_print_is_light() -> None:
     light, paper = SCHEMES["light"], SCHEMES["print"]
     assert set(paper) >= set(light) - {"focus"}
