@@ -78,6 +78,7 @@ ROUNDS: Mapping[Path, Prior] = {
     ("gguf", "narrow_integer_share"): Prior(0.7, 0.25, 0.6, 1.4),
     ("gguf", "dp4a_share"): Prior(0.2, 0.3, 0.5, 2.0),
     ("gguf", "unpacked_per_sm_clk"): Prior(24.0, 0.4, 0.4, 2.5),
+    ("gguf", "routing_clk"): Prior(150e3, 0.5, 0.3, 3.0),
     ("experts", "bandwidth_fraction"): Prior(0.65, 0.15, 0.6, 1.4),
     ("experts", "row_exponent"): Prior(0.6, 0.25, 0.5, 1.6),
     ("smooth_power",): Prior(2.5, 0.25, 0.5, 2.0),

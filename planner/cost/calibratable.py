@@ -37,6 +37,9 @@ BOUNDS: Mapping[Path, Bounds] = {
     ("gguf", "row_flop_per_sm_clk"): Bounds(0.5, 4096.0, "an SM issues up to 4096 FLOP a clock"),
     ("gguf", "narrow_integer_share"): Bounds(0.1, 2.0, "half the integer lanes cost at most that"),
     ("gguf", "unpacked_per_sm_clk"): Bounds(0.5, 4096.0, "an SM issues up to 4096 FLOP a clock"),
+    ("gguf", "routing_clk"): Bounds(
+        -1e-9, 1e8, "routing of a layer takes at most a tenth of a second"
+    ),
     ("gguf", "dp4a_share"): Bounds(0.005, 1.3, _NO_MORE),
     ("gguf", "turing_tiled_share"): Bounds(0.005, 1.3, _NO_MORE),
     ("smooth_power",): Bounds(1.0, 20.0, "the corner lies between a sum and a sharp maximum"),

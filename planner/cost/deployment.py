@@ -13,7 +13,7 @@ from planner.cost.card import Card
 from planner.cost.constants import given, value
 from planner.cost.draft_device import DraftDevice
 from planner.cost.kernels import attention_kernel
-from planner.cost.quantised import per_row_flops, tiled_flops, unpacking
+from planner.cost.quantised import per_row_flops, routing_seconds, tiled_flops, unpacking
 from planner.cost.step import (
     HostCoefficients,
     MixerCoefficients,
@@ -159,6 +159,7 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
     dense, routed = dense_weights(arch), expert_weights(arch)
     kept = 1.0 - (d.offload.layer_share if d.offload else 0.0)
     kept_experts = kept - (d.offload.expert_share if d.offload else 0.0)
+    routed_layers = sum(g.count for g in arch.groups if g.moe)
     active = (dense * kept + head) / dense_ranks + routed * top_k / experts / expert_ranks
     fraction = value("formats", kind, "flops_fraction")
     return WeightCoefficients(
@@ -178,6 +179,8 @@ def weight_coefficients(d: Deployment) -> WeightCoefficients:
         tiled_overread=1.0 + unpacking(d.device, fmt, share),
         sequence_exponent=value("experts", "sequence_exponent"),
         row_exponent=value("experts", "row_exponent"),
+        routing_s=routing_seconds(d.device, routed_layers * max(0.0, kept_experts)),
+        routing_exponent=value("gguf", "routing_exponent"),
     )
 
 

@@ -1,4 +1,4 @@
-"""Rates of llama.cpp's quantised matrix products.
+"""Rates of llama.cpp's quantised matrix products, and what its expert calls take.
 
 Up to a knee of rows the per-row kernel (MMVQ) runs on the CUDA cores: it unpacks bytes and takes
 int8 dot products of four (dp4a), most of it integer work, so that an SM with half the integer lanes
@@ -61,3 +61,11 @@ def unpacking(device: Device, fmt: WeightFormat, share: float) -> float:
     read_s = fmt.bits_per_weight / 8 / rate
     issued = value("gguf", "unpacked_per_sm_clk") * device.sm_count * device.clock_hz * share
     return 1.0 / (issued * read_s)
+
+
+def routing_seconds(device: Device, layers: float) -> float:
+    """Seconds in which one token is sent to its experts in so many layers on the GPU.
+
+    Some twenty small kernels a layer, one after the other: they keep pace with the clock.
+    """
+    return layers * value("gguf", "routing_clk") / device.clock_hz

@@ -14,6 +14,9 @@ from planner.cost.attention import AttentionKernel, AttentionWork, attention_sec
 from planner.cost.card import Card
 from planner.cost.smooth import Floats, Num, smooth_max
 
+ROUTED_ROWS = 64.0
+"""Tokens of a pass from which llama.cpp's expert calls are shared by all that come (assumed)."""
+
 
 @dataclass(frozen=True, slots=True)
 class WeightCoefficients:
@@ -48,6 +51,11 @@ class WeightCoefficients:
     """Exponent of the number of sequences in the expert-touch law."""
     row_exponent: Num
     """Exponent of the rows of one sequence in the expert-touch law."""
+    routing_s: Num
+    """Seconds of one token for choosing experts and calling their products, beyond reading them
+    (llama.cpp; the others' fused kernels are in the time of a layer)."""
+    routing_exponent: Num
+    """How that time grows with the tokens of a pass."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +173,8 @@ def gemm_time(card: Card, w: WeightCoefficients, batch: Num, rows: Num) -> Float
     tiled = w.tiled_overread * memory + flops / w.tiled_flops
     per_row = memory + flops * (1.0 - 1.0 / n) / w.row_flops
     quantised = np.where(n <= 1, memory, np.where(n <= w.knee_rows, per_row, tiled))
-    return np.where(np.asarray(w.additive) > 0, quantised, tensor)
+    routing = np.asarray(w.routing_s) * np.power(np.minimum(n, ROUTED_ROWS), w.routing_exponent)
+    return np.where(np.asarray(w.additive) > 0, quantised + routing, tensor)
 
 
 def host_time(w: WeightCoefficients, host: HostCoefficients, batch: Num, rows: Num) -> Floats:

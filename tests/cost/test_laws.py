@@ -165,6 +165,24 @@ def test_unpacking_weighs_more_on_slower_clocks_and_smaller_formats() -> None:
     assert overread("Q4_K_M", "nvidia-rtx-3090") > overread("Q4_K_M")
 
 
+def test_llama_cpp_spends_clocks_on_routing_where_the_experts_are_on_the_gpu() -> None:
+    def routing_s(**more: object) -> float:
+        d = _deployment("Qwen/Qwen3-30B-A3B", fmt="Q4_K_M", engine="llama.cpp", **more)
+        c = step_coefficients(d)
+        silent = dataclasses.replace(c.weights, routing_s=0.0)
+        with_it, without = (float(gemm_time(c.card, w, 1, 4)) for w in (c.weights, silent))
+        return with_it - without
+
+    # 48 layers of 172,000 clocks at 2.52 GHz, and four tokens
+    assert routing_s() == pytest.approx(48 * 172e3 / 2.52e9 * 4**0.6)
+    assert routing_s(offload=Offload(60e9, expert_share=1.0)) == 0.0
+    fused = step_coefficients(_deployment("Qwen/Qwen3-30B-A3B"))
+    many = dataclasses.replace(fused.weights, routing_s=1.0)
+    assert float(gemm_time(fused.card, many, 1, 4)) == float(
+        gemm_time(fused.card, fused.weights, 1, 4)
+    )
+
+
 def test_rows_of_one_sequence_share_experts_and_sequences_hardly_do() -> None:
     w = step_coefficients(_deployment("Qwen/Qwen3-30B-A3B")).weights
     one = float(expert_fraction(w, 1, 1))
