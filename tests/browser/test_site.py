@@ -12,6 +12,7 @@ from playwright.sync_api import Browser
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 PAGES = ["index", "quick-start", "when-not", "data", "architecture", "python", "commands",
+         "html", "method", "tune", "drafters/index",
          "drafters/dspark", "engines/vllm", "schemas/plan", "glossary", "accuracy"]  # fmt: skip
 
 
@@ -20,6 +21,13 @@ def browser() -> Iterator[Browser]:
     if not (SITE / "index.html").exists():
         pytest.skip("make docs builds the site")
     yield from started()
+
+
+@pytest.mark.parametrize("name", ["plan", "cards", "design", "evidence"])
+def test_a_sample_is_a_page_of_its_own(browser: Browser, name: str) -> None:
+    visit = Visit(browser, SITE / "samples" / f"{name}.html", 390, "light")
+    assert visit.page.locator("h1").count() == 1
+    assert (visit.said, visit.asked) == ([], [visit.address])
 
 
 @pytest.mark.parametrize("name", PAGES)

@@ -2,9 +2,9 @@
 
 import mkdocs_gen_files
 
-from tools.site_pages import cases, commands, data, drafters, engines, outputs, schemas
+from tools.site_pages import cases, commands, data, drafters, engines, outputs, samples, schemas
 
-for maker in (cases, commands, data, drafters, engines, outputs, schemas):
+for maker in (cases, commands, data, drafters, engines, outputs, samples, schemas):
     for path, page in maker.pages():
         with mkdocs_gen_files.open(path, "w", encoding="utf-8") as file:
             file.write(page)
