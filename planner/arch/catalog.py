@@ -6,6 +6,7 @@ further `aliases`. `python -m planner.arch.catalog_index` rewrites the index aft
 """
 
 import difflib
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import lru_cache
 
@@ -13,10 +14,14 @@ from planner.arch.catalog_data import catalog_index, catalog_row
 from planner.arch.hf import read_hf_config
 from planner.arch.names import readings
 from planner.arch.quant_text import parse_quant
-from planner.arch.records import ModelArch
+from planner.arch.records import ModelArch, WeightFormat
 from planner.errors import InputError
 
 _MAX_NAME = 200
+_GGUF = "gguf"
+_SHOWN = 4
+_TELLING = 3
+"""Letters below which a part of a name tells nothing."""
 
 
 def load_catalog_model(text: str) -> ModelArch:
@@ -50,11 +55,31 @@ def _look_up(text: str) -> ModelArch | str:
         arch = _load_file(file.lstrip("~"))
         if isinstance(arch, str) or not (left_out or by_alias):
             return arch
-        if left_out and arch.native_format is not None and _is_repackaged(arch.name):
-            arch = replace(arch, native_format=None)
+        if left_out:
+            arch = _as_named(arch, text)
         said = f"{text.strip()} read as {arch.name}: same shape assumed"
         return replace(arch, assumptions=(said, *arch.assumptions))
     return _unknown(text)
+
+
+def _as_named(arch: ModelArch, text: str) -> ModelArch:
+    """The model in the format that a longer name says; `-GGUF` alone says the usual one."""
+    said = _format_in(text)
+    if arch.native_format is not None and _is_repackaged(arch.name):
+        arch = replace(arch, native_format=None)
+    if said is not None:
+        note = f"{said.name} weights, as the name says"
+        return replace(arch, named_format=said, assumptions=(note, *arch.assumptions))
+    usual = parse_quant(_GGUF).weight
+    if _GGUF not in text.lower() or usual is None or arch.native_format is not None:
+        return arch
+    note = f"the name says GGUF without a quantisation: {usual.name} assumed, --quant gives another"
+    return replace(arch, named_format=usual, assumptions=(note, *arch.assumptions))
+
+
+def _format_in(name: str) -> WeightFormat | None:
+    """The weight format that a hub id or a file name carries."""
+    return parse_quant(name.rsplit("/", 1)[-1].lower().replace(_GGUF, "").replace("-", " ")).weight
 
 
 def catalog_name_of(arch: ModelArch, file_name: str = "") -> str | None:
@@ -74,7 +99,7 @@ def _shape(arch: ModelArch) -> tuple[int, int]:
 
 def _is_repackaged(name: str) -> bool:
     """Whether a hub id names a quantised packaging rather than the model's own checkpoint."""
-    return parse_quant(name.replace("-", " ")).weight is not None
+    return _format_in(name) is not None
 
 
 @lru_cache(maxsize=512)
@@ -102,16 +127,24 @@ def _load_file(file: str) -> ModelArch | str:
 
 def _unknown(text: str) -> str:
     """Message for a name that no row has, with the nearest ones."""
-    names: dict[str, str] = catalog_index()["names"]
-    wanted = [key for key, _ in readings(text)]
-    near: list[str] = []
-    for key in wanted:
-        for match in difflib.get_close_matches(key, names, n=4, cutoff=0.6):
-            if names[match] not in near:
-                near.append(names[match])
-    hint = f"; did you mean {', '.join(near[:4])}?" if near else "."
+    near = _near([key for key, _ in readings(text)])
+    hint = f"; did you mean {', '.join(near)}?" if near else "."
     shown = ascii(text.strip())[1:-1][:80]
     return (
         f"no model named {shown} in the catalog{hint} Give a catalog name, a path to a config.json,"
         " a checkpoint folder or a .gguf file"
     )
+
+
+def _near(wanted: Sequence[str]) -> list[str]:
+    """Hub ids that go on from a wanted key, the plainest first; then those spelled nearly so."""
+    names: dict[str, str] = catalog_index()["names"]
+    found: dict[str, None] = {}
+    for key in wanted:
+        longer = [name for name in names if len(key) >= _TELLING and key in name]
+        longer.sort(key=lambda name: (not name.startswith(key), len(name)))
+        found.update(dict.fromkeys(names[name] for name in longer))
+    for key in wanted:
+        close = difflib.get_close_matches(key, names, n=_SHOWN, cutoff=0.6)
+        found.update(dict.fromkeys(names[name] for name in close))
+    return list(found)[:_SHOWN]

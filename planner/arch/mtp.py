@@ -14,6 +14,9 @@ _KEYS = (
     "mtp_num_layers",
     "n_predict_layers",
 )
+LIGHT_MTP = frozenset({"mimo_v2_flash"})
+"""Models whose MTP layer is a dense one over a window, not like the last (arXiv 2601.02780: 0.33 B
+each beside 309 B with routed experts)."""
 
 
 def read_mtp(config: Fields, layers: Sequence[Layer], hidden: int) -> MtpShape:
@@ -27,9 +30,10 @@ def read_mtp(config: Fields, layers: Sequence[Layer], hidden: int) -> MtpShape:
     if not count:
         return MtpShape(status="none")
     mixers = [layer.mixer for layer in layers if layer.mixer and layer.mixer.kind != "linear"]
-    full = [m for m in mixers if m.window is None] or mixers
+    light = config.text("model_type") in LIGHT_MTP
+    full = [m for m in mixers if (m.window is None) is not light] or mixers
     feeds = [layer.feed for layer in layers if layer.feed is not None]
-    dense, moe = split_feed(feeds[-1] if feeds else None)
+    dense, moe = split_feed(feeds[0 if light else -1] if feeds else None)
     base = 2 * hidden * hidden + (full[-1].weights if full else 0)
     base += dense.weights if dense else 0
     total = active = base

@@ -5,11 +5,13 @@ from collections.abc import Iterator
 
 _PARENTHESES = re.compile(r"[(\[{][^)\]}]*[)\]}]")
 _FILE_QUANT = re.compile(r"\.(?=(?:i?q\d|ud-|f16|bf16|mxfp4))")
+_TAG = re.compile(r":((?:ud-)?i?q\d\w*|f16|bf16|mxfp4\w*|latest)$")
+"""What llama.cpp's -hf and Ollama put behind a repository: the quantisation."""
 _NOT_NAME = re.compile(r"[^a-z0-9.]+")
 _PACKAGING = re.compile(
-    r"[-_ ](?:nvfp4a?\d*|mxfp[48]|fp8(?:[-_ ](?:static|dynamic|per-?tensor|block))*|fp16|bf16|f16"
-    r"|awq|gptq|int[48]|w\d+a\d+|gguf|exl[23]|bnb|4bit|8bit|marlin|qat|ud[-_]\w+|i?q\d\w*"
-    r"|autoround|quantized|imatrix|mtp|mlx|onnx)\b",
+    r"[-_ .](?:nvfp4a?\d*|mxfp[48]|fp4|fp8(?:[-_ ](?:static|dynamic|per-?tensor|block))*|fp16|bf16"
+    r"|f16|awq|gptq|int[48]|w\d+a\d+|gguf|exl[23]|bnb|4bit|8bit|marlin|qat|ud[-_]\w+|i?q\d\w*"
+    r"|autoround|quantized|imatrix|mtp|mlx|onnx|latest)\b",
 )
 _SPACED_SIZE = re.compile(r"\s+\d+(?:\.\d+)?b(?:-a\d+(?:\.\d+)?b)?(?=\s|$)")
 _SEVERAL = re.compile(r"\s/\s|,")
@@ -35,7 +37,8 @@ def readings(text: str) -> Iterator[tuple[str, str]]:
     if _SEVERAL.search(_PARENTHESES.sub(" ", full)):
         return
     seen: set[str] = set()
-    tail = _FILE_QUANT.sub("-", full.rsplit("/", 1)[-1].removesuffix(".gguf"))
+    tail = _TAG.sub(r"-\1", full.rsplit("/", 1)[-1].removesuffix(".gguf"))
+    tail = _FILE_QUANT.sub("-", tail)
     bare = _PARENTHESES.sub(" ", tail).strip()
     plain = _strip(_PACKAGING, bare)
     shapes = _strip(_VARIANT, plain)

@@ -150,6 +150,8 @@ class ModelArch:
     params_total: int
     params_active: int
     params_kind: Kind
+    named_format: WeightFormat | None = None
+    """Format that the name it was asked by says (`-AWQ`, `-Q4_K_M.gguf`), where one does."""
     lookup_weights: int = 0
     """Weights of tables beside the embedding of which each token reads a few rows only."""
     checkpoint_bytes: int | None = None

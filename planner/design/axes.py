@@ -116,6 +116,7 @@ def axes_around(
         own_split=(start.num_layers, start.mixers.others_per_full, start.full_layers),
         vocab_size=start.vocab_size,
         tied_embeddings=start.tied_embeddings,
+        light_mtp=start.light_mtp,
         max_position=start.max_position,
     )
 

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from planner.arch.mixers import DeltaDims, Heads, LatentDims
+from planner.arch.mtp import LIGHT_MTP
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch, MoeShape
 from planner.design.shape import FFN_MATRICES, Latent, Mixers, Routed, Shape, Window
 from planner.errors import InputError
@@ -180,6 +181,7 @@ def shape_of(arch: ModelArch, config: Mapping[str, Any]) -> Shape:
         routed=_routed(moe, arch.hidden_size) if moe else None,
         dense_layers=sum(g.count for g in dense) if moe else 0,
         mtp_layers=arch.mtp.layers,
+        light_mtp=config.get("model_type") in LIGHT_MTP,
         max_position=arch.max_position,
     )
 

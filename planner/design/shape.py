@@ -105,6 +105,8 @@ class Shape:
     dense_layers: int = 0
     """Leading layers with a dense block in a routed model."""
     mtp_layers: int = 0
+    light_mtp: bool = False
+    """MTP layers with the window and a dense block, whatever the last layer has."""
     max_position: int | None = None
 
 
@@ -160,11 +162,13 @@ def _groups(s: Shape) -> tuple[LayerGroup, ...]:
 
 
 def _mtp(s: Shape) -> MtpShape:
-    """One full layer with the last feed-forward block behind a 2 h x h projection each."""
+    """A layer behind a 2 h x h projection each: full with the last feed-forward block, or light."""
     if s.mtp_layers == 0:
         return MtpShape("none")
-    total = 2 * s.hidden_size * s.hidden_size + full_mixer(s.hidden_size, s.mixers).weights
-    if s.routed is None:
+    mixer = other_mixer(s.hidden_size, s.mixers) if s.light_mtp else None
+    mixer = mixer or full_mixer(s.hidden_size, s.mixers)
+    total = 2 * s.hidden_size * s.hidden_size + mixer.weights
+    if s.routed is None or s.light_mtp:
         total = total + FFN_MATRICES * s.hidden_size * s.ffn_width
         return MtpShape("claimed", s.mtp_layers, total, total)
     moe = routed_block(s.hidden_size, s.routed)

@@ -56,6 +56,7 @@ class Axes:
     """(layers, others for each full layer, full layers) of a start whose ratio is uneven."""
     vocab_size: int = 151936
     tied_embeddings: bool = False
+    light_mtp: bool = False
     max_position: int | None = None
     ffn_multiple: int = MULTIPLE
     """Dense FFN widths are multiples of it: 128 times the largest tensor parallel size."""
@@ -188,6 +189,7 @@ def _shape(axes: Axes, mixers: Mixers, plane: list[Floats], width: Floats | floa
         else column(np.broadcast_to(width, plane[0].shape)),
         routed=routed,
         dense_layers=axes.dense_layers,
+        light_mtp=axes.light_mtp,
         max_position=axes.max_position,
     )
 

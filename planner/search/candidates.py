@@ -51,6 +51,7 @@ def formats(
     engine takes. With weights in host memory, whose size sets the pace, 4 bits."""
     own = target.arch.native_format
     gguf = engine == "llama.cpp"
+    stated = stated or target.arch.named_format is not None
     if stated or (own is not None and (own.family == "gguf") == gguf):
         return [target.weights]
     names = _LADDERS["gguf" if gguf else "tensor"]

@@ -73,14 +73,14 @@ def engine_of(text: str | None) -> tuple[str, str | None] | None:
 def target_of(
     model: str, quant: str | None, kv_dtype: str | None, *, gpu: str, own_files: bool = True
 ) -> Target:
-    """The model with the stated, else its own, else bf16 weights.
+    """The model with the stated weights, else those that its name says, else its own, else bf16.
 
     `own_files` admits paths and hub ids; without it only catalog names are looked up.
     """
     arch = load_model(model) if own_files else load_catalog_model(model)
     said = parse_quant(quant, gpu)
     own = arch.native_format
-    weights = said.weight or own or weight_format("bf16")
+    weights = said.weight or arch.named_format or own or weight_format("bf16")
     if weights is None:
         raise InputError(f"{arch.name}: no weight format could be read")
     assumptions = [*said.assumptions, *arch.assumptions]

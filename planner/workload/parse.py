@@ -13,7 +13,8 @@ _WORDS: tuple[tuple[str, WorkloadName, str], ...] = (
      r"-?bench|toolbench", "agent", ""),
     (r"human-?eval\+?|mbpp\+?|live ?code ?bench|lcb|bigcodebench|code ?alpaca|codeforces|apps\b"
      r"|cruxeval|the ?stack|repobench|coding|code|coder|bash|python|programming|refactor\w*|"
-     r"sudoku ?solver|html|javascript|rust", "code", ""),
+     r"sudoku ?solver|html|javascript|rust|aider|instruct-?coder|leet-?code|eval-?plus|ds-?1000",
+     "code", ""),
     (r"translat\w*|wmt\d*|multilingual|flores", "translation", ""),
     (r"summari[sz]\w*|cnn(?:[/ -]?(?:daily ?mail|dm))?|xsum|gov-?report|samsum", "summary", ""),
     (r"rag\b|retrieval|natural ?questions|hotpot\w*|long-?bench|narrative ?qa|ruler|needle"
@@ -30,7 +31,9 @@ _WORDS: tuple[tuple[str, WorkloadName, str], ...] = (
 )  # fmt: skip
 """(words, class, detail), most telling first: `SPEED-Bench coding` is code whatever the suite."""
 _MIXED = re.compile(
-    r"\b(?:mean|avg|average|geomean|overall|all|mixed|mix)\b|spec[-_ ]?bench(?!\w)|probe\.py", re.I
+    r"\b(?:mean|avg|average|geomean|overall|all|mixed|mix)\b|spe(?:c|ed)[-_ ]?bench(?!\w)"
+    r"|probe\.py",
+    re.I,
 )
 _SUITE = re.compile(r"^\s*(?:speed|spec|mt)[-_ ]?bench\b[:\s]*", re.I)
 _THINKING = re.compile(r"\b(no[n]?[- ]?)?(?:thinking|reasoning mode|think)\b", re.I)
@@ -66,8 +69,10 @@ def parse_workload(text: str | None) -> Workload:
         said = () if len(names) == 1 else (f"a mix of {', '.join(mixed)}: their average is taken",)
         return Workload(name, parts=mixed, thinking=thinking, assumptions=said)
     found = parts[0] if parts else _match(cut)
-    if found is None or (not parts and _MIXED.search(cut) and not _match(task)):
-        said = (f"workload {ascii(cut)[:60]} is not recognised: the average of all is taken",)
+    mixed_up = not parts and _MIXED.search(cut) is not None
+    if found is None or mixed_up:
+        what = "names a mix of tasks" if mixed_up else "is not recognised"
+        said = (f"workload {ascii(cut)[:60]} {what}: the average of all is taken",)
         return Workload(thinking=thinking, assumptions=said)
     return Workload(found[0], found[1], thinking=thinking)
 

@@ -12,15 +12,7 @@ from planner.arch.catalog_data import DATA, catalog_index
 from planner.arch.catalog_index import build_index
 from planner.errors import InputError
 
-NAME_ONLY = {
-    "LiquidAI/LFM2.5-1.2B-Instruct",
-    "baidu/ERNIE-4.5-21B-A3B-PT",
-    "google/gemma-4-E2B-it",
-    "google/gemma-4-E4B-it",
-    "meituan-longcat/LongCat-Flash-Chat",
-    "nvidia/Llama-3_3-Nemotron-Super-49B-v1",
-    "thinkingmachines/Inkling",
-}
+NAME_ONLY = {"nvidia/Llama-3_3-Nemotron-Super-49B-v1"}
 """Rows whose public source does not give the whole shape."""
 
 
@@ -48,6 +40,16 @@ NAME_ONLY = {
         ("kimi-k2.5-nvfp4", "nvidia/Kimi-K2.5-NVFP4"),
         ("Llama-2-7b-chat", "meta-llama/Llama-2-7b-hf"),
         ("Qwen3.6-27B-UD-Q4_K_XL.gguf", "Qwen/Qwen3.6-27B"),
+        ("unsloth/Qwen3-8B-GGUF:Q4_K_M", "Qwen/Qwen3-8B"),
+        ("hf.co/unsloth/gpt-oss-20b-GGUF", "openai/gpt-oss-20b"),
+        ("qwen3:8b", "Qwen/Qwen3-8B"),
+        ("qwen2.5-coder:14b", "Qwen/Qwen2.5-Coder-14B-Instruct"),
+        ("deepseek-r1:32b", "deepseek-ai/DeepSeek-R1-Distill-Qwen-32B"),
+        ("zai-org/GLM-4.7-FP8", "zai-org/GLM-4.7"),
+        ("glm 4.7 flash", "zai-org/GLM-4.7-Flash"),
+        ("Apertus 1.5 8B", "swiss-ai/Apertus-v1.5-8B"),
+        ("nvidia/Qwen3-8B-FP4", "Qwen/Qwen3-8B"),
+        ("DeepSeek-V4-Pro-DSpark", "deepseek-ai/DeepSeek-V4-Pro"),
     ],
 )
 def test_names_as_people_type_them(typed: str, model: str) -> None:
@@ -64,9 +66,41 @@ def test_unclear_names_are_refused(typed: str) -> None:
         load_catalog_model(typed)
 
 
-def test_near_names_are_offered() -> None:
-    with pytest.raises(InputError, match=r"did you mean .*Qwen/Qwen3-8B"):
-        load_catalog_model("Qwen3-8C")
+@pytest.mark.parametrize(
+    ("typed", "first"),
+    [
+        ("Qwen3-8C", "Qwen/Qwen3-8B"),
+        ("qwen3.5-397b", "Qwen/Qwen3.5-397B-A17B"),
+        ("llama 3.3", "meta-llama/Llama-3.3-70B-Instruct"),
+        ("deepseek-v4", "deepseek-ai/DeepSeek-V4-Pro"),
+        ("smollm3", "HuggingFaceTB/SmolLM3-3B"),
+        ("qwq", "Qwen/QwQ-32B"),
+    ],
+)
+def test_near_names_are_offered_those_that_go_on_from_it_first(typed: str, first: str) -> None:
+    with pytest.raises(InputError) as refused:
+        load_catalog_model(typed)
+    assert f"did you mean {first}" in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("typed", "named"),
+    [
+        ("Qwen3-8B", None),
+        ("QWEN3-8B-AWQ", "w4a16"),
+        ("Qwen3-8B-Q4_K_M.gguf", "Q4_K_M"),
+        ("unsloth/Qwen3-8B-GGUF:Q4_K_M", "Q4_K_M"),
+        ("bartowski/Qwen_Qwen3-8B-GGUF", "Q4_K_M"),
+        ("RedHatAI/Qwen3-8B-FP8-dynamic", "fp8"),
+        ("Meta-Llama-3.1-8B-Instruct-quantized.w4a16", "w4a16"),
+        ("unsloth/gpt-oss-20b-GGUF", None),
+        ("gpt-oss-20b-GGUF:Q8_0", "Q8_0"),
+    ],
+)
+def test_a_longer_name_says_the_format_of_the_weights(typed: str, named: str | None) -> None:
+    arch = load_catalog_model(typed)
+    assert (arch.named_format.name if arch.named_format else None) == named
+    assert (named is not None) == any(named and named in a for a in arch.assumptions)
 
 
 def test_a_variant_says_what_it_was_read_as() -> None:
@@ -108,6 +142,14 @@ def test_sizes_agree_with_the_names_of_the_models() -> None:
         tolerance = 0.1 if row["stated_b"][0] > 5 else 0.3
         assert total == pytest.approx(row["stated_b"][0], rel=tolerance), row["id"]
     assert checked > 90
+
+
+def test_an_mtp_layer_may_be_lighter_than_the_last_layer() -> None:
+    """2 h x h, window attention (64 heads of 192 and 128, 8 of KV) and a dense feed-forward."""
+    mtp = load_catalog_model("MiMo-V2-Flash").mtp
+    h, attention = 4096, 64 * 192 + 8 * 192 + 8 * 128 + 64 * 128
+    assert (mtp.layers, mtp.weights) == (3, 2 * h * h + h * attention + 3 * h * 16384)
+    assert mtp.weights / 1e9 == pytest.approx(0.33, rel=0.01)
 
 
 def test_every_row_has_a_public_source() -> None:

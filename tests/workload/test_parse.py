@@ -60,6 +60,7 @@ def test_finer_kinds_are_kept() -> None:
 
 def test_unknown_is_said() -> None:
     assert "not recognised" in parse_workload("zzz").assumptions[0]
+    assert "a mix of tasks" in parse_workload("SPEED-Bench qualitative").assumptions[0]
     assert parse_workload(None).assumptions
 
 
