@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import lru_cache
 from math import erf, exp, hypot, log
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from planner.cost.constants import Constant, given, value
 
@@ -67,6 +67,47 @@ def ratio_log_sd(at: Circumstance) -> float:
     else:
         row = "llama.cpp_dense" if at.engine == "llama.cpp" else "engine_dense"
     return value("interval", row) / Z_80
+
+
+def _speed_class(at: Circumstance) -> str:
+    if at.offload:
+        return "offload"
+    if at.engine == "transformers":
+        return "transformers"
+    if at.extrapolated:
+        return "extrapolated"
+    return ("one_gpu" if at.tp == 1 else "several_gpus") + ("_moe" if at.moe else "")
+
+
+class Speeds(NamedTuple):
+    """Tokens per second over the batch, with the bounds of their 80 % intervals."""
+
+    baseline_tok_s: float
+    """Without speculation."""
+    baseline_tok_s_lo: float
+    baseline_tok_s_hi: float
+    spec_tok_s: float
+    """With it."""
+    spec_tok_s_lo: float
+    spec_tok_s_hi: float
+
+
+def speeds(at: Circumstance, plain_tok_s: float, gain: float, seen: Outlook) -> Speeds:
+    """Speeds without and with speculation.
+
+    How far measured plain speeds lie from predicted ones is known by class, and not centred: a
+    class that the model tells too fast has its interval below the point. Plain speed and speedup
+    are taken to be independent.
+    """
+    row = _speed_class(at)
+    below, above = value("speed", row, "below"), value("speed", row, "above")
+    point, drafted = max(gain, 1e-6), plain_tok_s * gain
+    less = hypot(below, log(point / max(seen.low, 1e-6)))
+    more = hypot(above, log(max(seen.high, 1e-6) / point))
+    return Speeds(
+        plain_tok_s, plain_tok_s * exp(-below), plain_tok_s * exp(above),
+        drafted, drafted * exp(-less), drafted * exp(more),
+    )  # fmt: skip
 
 
 def fault_risk(at: Circumstance) -> float:

@@ -27,6 +27,7 @@ MARGINS: Mapping[str, float] = {
     "draft_len_loss_median": 0.005,
     "draft_len_loss_p90": 0.02,
     "plain_median": 0.01,
+    "plain_coverage80": 0.04,
     "median": 0.01,
     "p90": 0.03,
     "left_out_median": 0.02,
@@ -152,7 +153,7 @@ def _leaves(
 
 
 def _badness(measure: str, value: float) -> float:
-    if measure == "coverage80":
+    if measure.endswith("coverage80"):
         return abs(value - NOMINAL_COVERAGE)
     return -value if measure in _HIGHER_IS_BETTER else value
 

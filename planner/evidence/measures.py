@@ -84,16 +84,35 @@ class RowFigures:
     """Rows of one sequence that state the speed without speculation."""
     plain_median: float | None
     """Median of |plain speed predicted / measured - 1| over these."""
+    plain_coverage80: float | None
+    """Share of these inside the 80 % interval of plain speed."""
+
+
+def _plain(outcomes: Iterable[Outcome]) -> list[tuple[Outcome, float]]:
+    """(outcome, measured plain speed) where one sequence was decoded: of several, sources state the
+    speed of one or of all."""
+    return [
+        (o, o.row.baseline_tok_s)
+        for o in outcomes
+        if o.blind.get("baseline_tok_s") and o.row.baseline_tok_s and o.row.ask["batch"] == 1
+    ]
 
 
 def _plain_errors(outcomes: Iterable[Outcome]) -> list[Pair]:
     found = []
-    for o in outcomes:
-        predicted, measured = o.blind.get("baseline_tok_s"), o.row.baseline_tok_s
-        # Of several sequences, sources state the speed of one or of all.
-        if predicted and measured and o.row.ask["batch"] == 1:
-            found.append((o.row.origin, abs(predicted / measured - 1.0)))
+    for o, measured in _plain(outcomes):
+        found.append((o.row.origin, abs(o.blind["baseline_tok_s"] / measured - 1.0)))
     return found
+
+
+def _plain_inside(outcomes: Iterable[Outcome]) -> list[Pair]:
+    return [
+        (
+            o.row.origin,
+            float(o.blind["baseline_tok_s_lo"] <= measured <= o.blind["baseline_tok_s_hi"]),
+        )
+        for o, measured in _plain(outcomes)
+    ]
 
 
 def _ratio_errors(outcomes: Iterable[Outcome]) -> list[Pair]:
@@ -152,4 +171,5 @@ def figures(outcomes: Sequence[Outcome]) -> RowFigures:
         draft_len_loss_p90=losses[int(0.9 * (len(losses) - 1))] if losses else None,
         plain_rows=len(plain),
         plain_median=quantile(plain, 0.5),
+        plain_coverage80=mean(_plain_inside(outcomes)),
     )

@@ -17,6 +17,7 @@ from planner.cost.interval import (
     combined_log_sd,
     outlook,
     ratio_log_sd,
+    speeds,
 )
 from planner.cost.ledger import MIB, memory, room
 from planner.cost.round import Point, RoundCost, round_cost, speedup
@@ -212,8 +213,7 @@ def _answer(
         "t_target_s": target_s,
         "t_draft_s": draft_s,
         "t_verify_s": verify_s,
-        "baseline_tok_s": asked.batch / target_s,
-        "spec_tok_s": asked.batch / target_s * gain,
+        **speeds(at, asked.batch / target_s, gain, seen)._asdict(),
         "fits": not (refused or too_much),
         "num_gpus_used": d.num_gpus,
         "vram_mib": need / MIB,

@@ -120,8 +120,16 @@ class ScenarioAnswer(_Line):
     """The target over batch*(1+D) tokens, s."""
     baseline_tok_s: float | None = None
     """Tokens per second over the batch without speculation."""
+    baseline_tok_s_lo: float | None = None
+    """Lower end of its 80 % interval."""
+    baseline_tok_s_hi: float | None = None
+    """Upper end of its 80 % interval."""
     spec_tok_s: float | None = None
     """Tokens per second over the batch with it."""
+    spec_tok_s_lo: float | None = None
+    """Lower end of its 80 % interval."""
+    spec_tok_s_hi: float | None = None
+    """Upper end of its 80 % interval."""
     fits: bool | None = None
     """Whether it fits, and the stated engine version runs it; timings are given either way."""
     num_gpus_used: int | None = None

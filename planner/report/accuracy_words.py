@@ -29,6 +29,7 @@ MEASURES: Sequence[tuple[str, str]] = (
     ("draft_len_loss_median", "speed lost by the chosen D, median"),
     ("draft_len_loss_p90", "speed lost, 9 of 10 sweeps within"),
     ("plain_median", "plain speed at batch 1, median error"),
+    ("plain_coverage80", "80 % interval holds the plain speed"),
     ("answered", "answered"),
 )
 LEFT_OUT = (

@@ -22,12 +22,13 @@ from planner.report.plain import plain
 from planner.report.verdict import verdict_line
 from planner.report.wording import (
     cards,
+    drafted_speed,
     family_title,
     gib,
     interval,
     milliseconds,
     percent,
-    rate,
+    plain_speed,
     ratio,
     speedup,
     tokens,
@@ -136,7 +137,7 @@ def _choice(plan: Plan) -> list[RenderableType]:
     ]
     drafted = plan.best_drafted
     if drafted is None:
-        pairs.append(("Speed", f"{rate(best.baseline_tok_s)} tok/s"))
+        pairs.append(("Speed", f"{plain_speed(best)} tok/s (80 % interval)"))
         return _rows(pairs)
     if best.draft_len == 0:
         pairs.append(("Best drafter", _named(drafted)))
@@ -162,7 +163,7 @@ def _figures(drafted: Evaluation) -> list[tuple[str, str]]:
     return [
         (
             "Speed",
-            f"{rate(drafted.baseline_tok_s)} -> {rate(drafted.spec_tok_s)} tok/s over the batch, "
+            f"{plain_speed(drafted)} -> {drafted_speed(drafted)} tok/s over the batch, "
             f"{speedup(drafted)}",
         ),
         (

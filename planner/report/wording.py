@@ -64,6 +64,23 @@ def rate(tokens_per_s: float) -> str:
     return f"{tokens_per_s:.0f}" if tokens_per_s >= 100 else f"{tokens_per_s:.1f}"
 
 
+def plain_speed(evaluation: Evaluation) -> str:
+    """`48.0 (39-64)`: tokens per second without speculation, and the 80 % interval."""
+    bounds = (evaluation.baseline_tok_s_lo, evaluation.baseline_tok_s_hi)
+    return _bounded(evaluation.baseline_tok_s, *bounds)
+
+
+def drafted_speed(evaluation: Evaluation) -> str:
+    """The same with speculation."""
+    return _bounded(evaluation.spec_tok_s, evaluation.spec_tok_s_lo, evaluation.spec_tok_s_hi)
+
+
+def _bounded(tok_s: float, low: float | None, high: float | None) -> str:
+    if low is None or high is None:
+        return rate(tok_s)
+    return f"{rate(tok_s)} ({low:.{0 if high >= 10 else 1}f}-{high:.{0 if high >= 10 else 1}f})"
+
+
 def milliseconds(seconds: float) -> str:
     """`12.9 ms`, or `0.42 ms` where a tenth would hide the digits."""
     value = seconds * 1e3

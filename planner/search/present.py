@@ -14,6 +14,7 @@ from planner.cost.interval import (
     combined_log_sd,
     outlook,
     ratio_log_sd,
+    speeds,
 )
 from planner.cost.ledger import MIB, Memory, kv_bytes, room
 from planner.cost.quantised import no_int8_tensor_cores
@@ -139,6 +140,7 @@ def evaluation(
     draft_len = grid.draft_lens[index[2]]
     memory_ledger = ledger(result, grid, index, max_vram_mib)
     target_s = at(result.cost.target_s, index)
+    plain_tok_s = grid.batches[index[0]] / target_s
     off = draft_len == 0
     kinds: list[Kind] = [*_card_kinds(d), d.arch.params_kind, "fitted"]
     curve = result.curves[index[1]] if result.curves else None
@@ -164,8 +166,7 @@ def evaluation(
         t_target_s=target_s,
         t_draft_s=at(result.cost.draft_s, index),
         t_verify_s=target_s if off else at(result.cost.verify_s, index),
-        baseline_tok_s=grid.batches[index[0]] / target_s,
-        spec_tok_s=grid.batches[index[0]] / target_s * gain,
+        **speeds(circumstance(result, grid, index), plain_tok_s, gain, seen)._asdict(),
         fits=memory_ledger.total_mib <= memory_ledger.capacity_mib,
         verdict=seen.verdict,
         sure=off or seen.low > 1.0 or seen.high < 1.0,

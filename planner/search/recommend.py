@@ -8,7 +8,7 @@ from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
 from planner.search.ceiling import Point, faster_host, host_ceiling
 from planner.search.change import Choice, what_would_change
-from planner.search.doubts import doubts, drafter_doubts, stage_doubts
+from planner.search.doubts import doubts, drafter_doubts, speed_doubts, stage_doubts
 from planner.search.evaluate import GridResult
 from planner.search.inputs import drafter_record, inputs_of
 from planner.search.load import load_of
@@ -82,7 +82,15 @@ def _warnings(s: Situation, answer: _Answer) -> tuple[str, ...]:
     spec = answer.drafted.result.spec if answer.drafted else None
     drafter = drafter_doubts(spec, s.question.context or (context,))
     slow_host = host_ceiling(answer.drafted or answer.plain, s.machine)
-    found = [*slow_host, *s.calibrated.notes, *s.machine.notes, *stated, *drafter, *stage_doubts(d)]
+    found = [
+        *slow_host,
+        *s.calibrated.notes,
+        *s.machine.notes,
+        *stated,
+        *drafter,
+        *stage_doubts(d),
+        *speed_doubts(d),
+    ]
     found += [*d.arch.warnings, *s.tried]
     if has_unknown_cache(d.arch):
         found.append("no rule is known for part of this model's cache: memory is a lower bound")

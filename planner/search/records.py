@@ -120,8 +120,16 @@ class Evaluation(_Record):
     """The target over batch*(1+D) tokens."""
     baseline_tok_s: float
     """Tokens per second over the whole batch without speculation."""
+    baseline_tok_s_lo: float | None = None
+    """Lower bound of its 80 % interval; None in plans of earlier planners."""
+    baseline_tok_s_hi: float | None = None
+    """Upper bound."""
     spec_tok_s: float
     """Tokens per second over the whole batch."""
+    spec_tok_s_lo: float | None = None
+    """Lower bound of its 80 % interval; None in plans of earlier planners."""
+    spec_tok_s_hi: float | None = None
+    """Upper bound."""
     fits: bool
     """Whether it fits into each GPU."""
     verdict: Verdict

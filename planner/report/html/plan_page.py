@@ -12,13 +12,14 @@ from planner.report.wording import (
     family_title,
     gib,
     interval,
+    plain_speed,
     rate,
     ratio,
     tokens,
     traffic,
 )
 from planner.search.anatomy import Anatomy
-from planner.search.records import Plan
+from planner.search.records import Evaluation, Plan
 
 _TONES: dict[str, Tone] = {"Yes": "good", "Don't": "bad"}
 
@@ -109,13 +110,20 @@ def _setting(plan: Plan) -> str:
     return f"{', '.join(parts)}."
 
 
+def _speed_bounds(best: Evaluation) -> str:
+    plain = f"plain {plain_speed(best)} tok/s"
+    if best.spec_tok_s_lo is None or best.spec_tok_s_hi is None or best.draft_len == 0:
+        return plain
+    return f"80 %: {best.spec_tok_s_lo:.0f}-{best.spec_tok_s_hi:.0f}; {plain}"
+
+
 def _tiles(plan: Plan) -> tuple[Tile, ...]:
     best, drafted = plan.best, plan.best_drafted
     ledger = best.ledger
     speed = Number(f"{rate(best.spec_tok_s)} tok/s", best.provenance, "batch * speedup / T_target")
     memory = Number(f"{gib(ledger.total_mib)} GiB", "derived", "planner/cost/ledger.py")
     last = (
-        Tile("Over the batch", speed, f"plain {rate(best.baseline_tok_s)} tok/s"),
+        Tile("Over the batch", speed, _speed_bounds(best)),
         Tile("GPU memory", memory, f"of {gib(ledger.capacity_mib)} GiB usable"),
     )
     if drafted is None:
