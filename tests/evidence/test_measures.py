@@ -137,9 +137,18 @@ def test_the_plain_speed_is_that_of_one_sequence() -> None:
     one = replace(row(1.5), baseline_tok_s=50.0)
     many = replace(one, ask={**one.ask, "batch": 8})
     outcomes = [
-        Outcome(r, {**outcome(r, 1.5).blind, "baseline_tok_s": speed}, None)
+        Outcome(r, {**outcome(r, 1.5).blind, **_plain(speed)}, None)
         for r, speed in ((one, 60.0), (one, 45.0), (one, 55.0), (many, 400.0))
     ]
     found = figures(outcomes)
     assert found.plain_rows == 3
     assert found.plain_median == pytest.approx(0.1)
+    assert found.plain_coverage80 == pytest.approx(2 / 3)
+
+
+def _plain(speed: float) -> dict[str, float]:
+    return {
+        "baseline_tok_s": speed,
+        "baseline_tok_s_lo": 0.9 * speed,
+        "baseline_tok_s_hi": 1.12 * speed,
+    }
