@@ -4,25 +4,21 @@ Memory, power cap and bus come from the driver, bandwidth and matrix rates from 
 the board's name means.
 """
 
-from __future__ import annotations
-
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from hwprofiles.device import GB, PCIE_ACHIEVED, Device, load_device, pcie_link
 from hwprofiles.errors import InputError
 from hwprofiles.load import load_gpu, load_index
 from hwprofiles.lookup import GpuMatch, find_gpu
-
-if TYPE_CHECKING:
-    from hwprofiles.nvml import MigSlice, Reading, Readings
+from hwprofiles.nvml import NAME_IT, MigSlice, Reading, Readings, read_cards
+from hwprofiles.processor import PROC
 from hwprofiles.provenance import weakest
 from hwprofiles.spelling import memory_fits, split_memory
 
-PROC = Path("/proc")
 BUSY_SHARE = 0.02
 """Share of the memory that an idle driver itself may hold."""
 UNIFIED_RESERVE_MIB = 25e9 / 2**20
@@ -74,8 +70,6 @@ def _system_mib(proc: Path, field: str) -> float | None:
 
 def match_card(card: Reading) -> GpuMatch:
     """The profile that the board's name means; the memory decides between boards of one name."""
-    from hwprofiles.nvml import NAME_IT  # noqa: PLC0415
-
     _, in_name = split_memory(card.name.lower())
     if card.total_mib is not None and in_name is None and card.mig is None:
         try:
@@ -140,12 +134,10 @@ def _unified(device: Device, card: Reading, proc: Path) -> tuple[Device, float |
 
 def _on_bus(device: Device, card: Reading) -> tuple[Device, list[str]]:
     """The device on the bus that it really hangs on."""
-    gen, lanes = card.pcie_gen, card.pcie_lanes
-    full = device.pcie_bytes_per_s
     by_pcie = (device.link_id or "pcie").startswith("pcie")
-    if full is None or gen is None or lanes is None or not by_pcie:
+    if card.pcie_gen is None or card.pcie_lanes is None or not by_pcie:
         return device, []
-    return narrowed(device, gen, lanes)
+    return narrowed(device, card.pcie_gen, card.pcie_lanes)
 
 
 def narrowed(device: Device, gen: int, lanes: int) -> tuple[Device, list[str]]:
@@ -242,6 +234,28 @@ def _wanted(text: str, found: int) -> int:
     return count
 
 
+def _with_free_memory(
+    device: Device, readings: Readings, proc: Path
+) -> tuple[Device, float | None, list[str]]:
+    """(device with its real memory, MiB of it that can be had where some is in use, notes)."""
+    card = readings.cards[0]
+    if device.unified_memory and card.mig is None:
+        return _unified(device, card, proc)
+    if card.mig is not None:
+        device, free, notes = _slice_of(device, card)
+    else:
+        device, notes = _in_memory(device, card)
+        left = [_free(one.total_mib, one.used_mib, one.free_mib) for one in readings.cards]
+        free = min((mib for mib in left if mib is not None), default=None)
+    if free is not None and not device.unified_memory:
+        used = max(device.vram_mib - free, 0.0)
+        notes.append(
+            f"busy card: {used:.0f} of {device.vram_mib:.0f} MiB are in use by other programs; "
+            "the plan takes what they leave"
+        )
+    return device, free, notes
+
+
 def detect(text: str = "auto", *, nvml: Any = None, proc: Path = PROC) -> Detected:
     """The cards of this machine.
 
@@ -254,37 +268,29 @@ def detect(text: str = "auto", *, nvml: Any = None, proc: Path = PROC) -> Detect
         InputError: no driver, no card, unlike cards, or a board without a profile.
     """
     in_wsl = _in_wsl(proc)
-    from hwprofiles.nvml import read_cards  # noqa: PLC0415  # `auto` alone asks the driver
-
     readings = read_cards(nvml, in_wsl=in_wsl)
     _alike(readings)
-    card = readings.cards[0]
+    card, found = readings.cards[0], len(readings.cards)
     match = match_card(card)
-    device = load_device(match.gpu_id)
-    names = f"{len(readings.cards)} x {card.name}" if len(readings.cards) > 1 else card.name
-    notes = [f"found {names}", *readings.unread, *filter(None, (match.note,))]
-    free = None
-    count = _wanted(text, len(readings.cards))
-    if card.mig is not None:
-        device, free, said = _slice_of(device, card)
-        count = 1
-    elif device.unified_memory:
-        device, free, said = _unified(device, card, proc)
-    else:
-        device, said = _in_memory(device, card)
-        left = [_free(one.total_mib, one.used_mib, one.free_mib) for one in readings.cards]
-        free = min((mib for mib in left if mib is not None), default=None)
-    notes += said
-    if free is not None and not device.unified_memory:
-        used = max(device.vram_mib - free, 0.0)
-        notes.append(
-            f"busy card: {used:.0f} of {device.vram_mib:.0f} MiB are in use by other programs; "
-            "the plan takes what they leave"
-        )
-    device, said = _on_bus(device, card)
-    cap, capped = _power(device, readings.cards)
-    notes += [*said, *capped]
+    count = _wanted(text, found)
+    device, free, of_memory = _with_free_memory(load_device(match.gpu_id), readings, proc)
+    device, of_bus = _on_bus(device, card)
+    cap, of_power = _power(device, readings.cards)
+    notes = [
+        f"found {found} x {card.name}" if found > 1 else f"found {card.name}",
+        *readings.unread,
+        *([match.note] if match.note else []),
+        *of_memory,
+        *of_bus,
+        *of_power,
+    ]
     if in_wsl:
         notes.append("WSL2: what Windows shows on this card takes memory that may not be listed")
-    uuids = tuple(one.uuid for one in readings.cards if one.uuid)
-    return Detected(device, count, cap, free, tuple(notes), uuids)
+    return Detected(
+        device=device,
+        count=1 if card.mig is not None else count,
+        power_limit_w=cap,
+        free_mib=free,
+        notes=tuple(notes),
+        uuids=tuple(one.uuid for one in readings.cards if one.uuid),
+    )

@@ -1,9 +1,8 @@
-"""GPU and host as the cost model sees them, in SI units; datasheet units are converted here."""
+"""A GPU as the cost model sees it, in SI units; datasheet units are converted here."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import lru_cache
-from itertools import pairwise
 from math import isfinite
 from typing import Literal
 
@@ -11,7 +10,7 @@ from hwprofiles.errors import InputError, MissingFact
 from hwprofiles.load import load_gpu
 from hwprofiles.lookup import GpuMatch
 from hwprofiles.provenance import Kind, Sourced, weakest
-from hwprofiles.schema import Dtype, GpuProfile, HostProfile
+from hwprofiles.schema import Dtype, GpuProfile
 from hwprofiles.spelling import memory_fits
 
 GB = 1e9
@@ -90,12 +89,8 @@ class Device:
     """Theoretical rate to the host each way (NVLink-C2C on Grace); None with unified memory."""
     host_copy_bytes_per_s: float | None
     """Achieved rate to the host each way: 0.79 of the theoretical one."""
-    nvlink_bytes_per_s: float
-    """NVLink each way, all links of the GPU; 0 where there is none."""
     link_id: str | None
     """Link profile for all-reduce; None where no fact is known. Two-card bridges are not taken."""
-    measured_read_bytes_per_s: float | None
-    """Published streaming-read measurement, where there is one."""
     measured_flops: Mapping[Dtype, float] = field(hash=False)
     """Published large-matmul measurements, FLOP/s."""
     kinds: Mapping[str, Kind] = field(hash=False)
@@ -123,8 +118,9 @@ def _require(profile: GpuProfile, name: str, fact: Sourced | None) -> Sourced:
     return fact
 
 
-def _clock(profile: GpuProfile) -> Sourced:
-    return _require(profile, "boost_clock_mhz", profile.boost_clock_mhz or profile.tensor_clock_mhz)
+def _scaled(fact: Sourced | None, unit: float = 1.0) -> float | None:
+    """The fact in SI units; None where it is not known."""
+    return None if fact is None else fact.value * unit
 
 
 def _memory_class(memory_type: str | None) -> MemoryClass:
@@ -163,7 +159,7 @@ def link_of(profile: GpuProfile) -> str | None:
     NVLink where every GPU of a node hangs on it (SXM, superchips). PCIe for boards whose NVLink is
     a bridge between two cards, an accessory that joins pairs only (RTX 3090, A6000, A100 PCIe).
     """
-    nvlink = profile.nvlink_gb_per_s_bidir.value if profile.nvlink_gb_per_s_bidir else 0.0
+    nvlink = _scaled(profile.nvlink_gb_per_s_bidir) or 0.0
     bridged = nvlink < 150 or profile.segment != "datacenter"
     bridged = bridged or any(word in profile.name for word in _BRIDGED)
     if nvlink and not bridged and profile.compute_capability:
@@ -191,22 +187,19 @@ def _host_rate(profile: GpuProfile) -> float | None:
     return profile.pcie.gb_per_s_per_dir * GB if profile.pcie else None
 
 
-def _measured(profile: GpuProfile) -> tuple[float | None, dict[Dtype, float]]:
-    read = None
-    flops: dict[Dtype, float] = {}
+def _measured_flops(profile: GpuProfile) -> dict[Dtype, float]:
     names: dict[str, Dtype] = {
         "bf16_matmul_tflops": "bf16",
         "fp16_matmul_tflops": "fp16",
         "fp8_matmul_tflops": "fp8",
         "fp4_matmul_tflops": "fp4",
     }
+    flops: dict[Dtype, float] = {}
     for item in profile.measured:
-        if item.quantity == "dram_read_gb_per_s":
-            read = item.value * GB
-        elif item.quantity in names:
+        if item.quantity in names:
             dtype = names[item.quantity]
             flops[dtype] = max(flops.get(dtype, 0.0), item.value * TERA)
-    return read, flops
+    return flops
 
 
 def _kinds(profile: GpuProfile, clock: Sourced) -> dict[str, Kind]:
@@ -217,7 +210,6 @@ def _kinds(profile: GpuProfile, clock: Sourced) -> dict[str, Kind]:
         "l2_bytes": profile.l2_mib,
         "vram_mib": profile.vram_mib,
         "tdp_w": profile.tdp_w,
-        "nvlink_bytes_per_s": profile.nvlink_gb_per_s_bidir,
     }
     kinds: dict[str, Kind] = {name: fact.kind for name, fact in facts.items() if fact}
     if profile.sm_count:
@@ -246,13 +238,12 @@ def device_of(profile: GpuProfile, *, vram_mib: float | None = None) -> Device:
     """
     dram = _require(profile, "dram_bandwidth_gb_per_s", profile.dram_bandwidth_gb_per_s)
     sms = _require(profile, "sm_count", profile.sm_count)
-    clock = _clock(profile)
+    peak_clock = profile.boost_clock_mhz or profile.tensor_clock_mhz
+    clock = _require(profile, "boost_clock_mhz", peak_clock)
     vram = _vram(profile, vram_mib)
     flops, rate_kinds = _rates(profile)
     lanes = FP32_LANES_PER_SM.get(profile.compute_capability or "")
     host_rate = _host_rate(profile)
-    nvlink = profile.nvlink_gb_per_s_bidir.value if profile.nvlink_gb_per_s_bidir else 0.0
-    read, measured_flops = _measured(profile)
     return Device(
         id=profile.id,
         name=profile.name,
@@ -263,21 +254,17 @@ def device_of(profile: GpuProfile, *, vram_mib: float | None = None) -> Device:
         clock_hz=clock.value * MHZ,
         dram_bytes_per_s=dram.value * GB,
         memory_class=_memory_class(profile.memory_type),
-        l2_bytes=profile.l2_mib.value * MIB if profile.l2_mib else None,
+        l2_bytes=_scaled(profile.l2_mib, MIB),
         flops=flops,
-        fp16_accumulate_flops=(
-            profile.fp16_accumulate_tflops.value * TERA if profile.fp16_accumulate_tflops else None
-        ),
+        fp16_accumulate_flops=_scaled(profile.fp16_accumulate_tflops, TERA),
         fp32_flops=2 * lanes * sms.value * clock.value * MHZ if lanes else None,
         vram_mib=vram.value,
         unified_memory=_unified(profile),
-        tdp_w=profile.tdp_w.value if profile.tdp_w else None,
+        tdp_w=_scaled(profile.tdp_w),
         pcie_bytes_per_s=host_rate,
         host_copy_bytes_per_s=host_rate * PCIE_ACHIEVED if host_rate else None,
-        nvlink_bytes_per_s=nvlink / 2 * GB,
         link_id=link_of(profile),
-        measured_read_bytes_per_s=read,
-        measured_flops=measured_flops,
+        measured_flops=_measured_flops(profile),
         kinds={**_kinds(profile, clock), **rate_kinds, "vram_mib": vram.kind},
     )
 
@@ -289,81 +276,17 @@ def load_device(gpu_id: str, vram_mib: float | None = None) -> Device:
 
 
 def device_for(match: GpuMatch) -> Device:
-    """The matched GPU; a stated memory size counts only where it is not the profile's own size.
+    """The matched GPU, with the memory that the text states where that is another."""
+    return load_device(match.gpu_id, other_memory_mib(match))
+
+
+def other_memory_mib(match: GpuMatch) -> float | None:
+    """Memory that the text states, MiB, where it is not the profile's own; else None.
 
     People round: 24 GB on a 4090 is the 24564 MiB that the driver reports. A size that the profile
     does not have is stated for machines whose memory varies (Apple, Strix Halo, Radeon 890M).
     """
-    stated = match.vram_mib_stated
-    vram = load_gpu(match.gpu_id).vram_mib
-    if stated is None or memory_fits(stated / 1024, vram.value if vram else None):
-        return load_device(match.gpu_id)
-    return load_device(match.gpu_id, stated)
-
-
-# STREAM over populated share of the channels (Thomas-Krenn wiki, EPYC 7002: 4 of 8 DIMMs give
-# about 54 %, 2 of 8 about 28 %); straight lines between.
-_POPULATED = ((0.0, 0.0), (0.25, 0.28), (0.5, 0.54), (1.0, 1.0))
-
-
-@dataclass(frozen=True, slots=True)
-class HostMemory:
-    """DRAM of the host in SI units, for layers or experts that stay there."""
-
-    id: str
-    """Profile id."""
-    name: str
-    """Name as people write it."""
-    low_bytes_per_s: float
-    """Cautious planning bandwidth of the whole machine."""
-    high_bytes_per_s: float
-    """Optimistic planning bandwidth of the whole machine."""
-    channels: int | None
-    """Memory channels behind the two figures; None where the memory has none (HBM) or unknown."""
-    sockets: int
-    """Processor sockets; a single NUMA node sees a share of the bandwidth."""
-    kind: Kind
-    """Origin of the two figures."""
-    isa: tuple[str, ...] = ()
-    """Vector extensions."""
-
-    def with_populated(self, channels: int) -> "HostMemory":
-        """The same host with DIMMs in `channels` of its channels; kind at best `derived`."""
-        if self.channels is None:
-            raise MissingFact(f"{self.name}: the number of memory channels is not known")
-        if not 1 <= channels <= self.channels:
-            raise InputError(
-                f"{self.name} has {self.channels} memory channels; {channels} cannot be populated"
-            )
-        share = channels / self.channels
-        for (x0, y0), (x1, y1) in pairwise(_POPULATED):
-            if share <= x1:
-                scale = y0 + (y1 - y0) * (share - x0) / (x1 - x0)
-                break
-        return replace(
-            self,
-            low_bytes_per_s=self.low_bytes_per_s * scale,
-            high_bytes_per_s=self.high_bytes_per_s * scale,
-            channels=channels,
-            kind=self.kind if share == 1 else weakest((self.kind, "derived")),
-        )
-
-
-def host_memory_of(profile: HostProfile) -> HostMemory:
-    """The host's DRAM in SI units; `MissingFact` where no planning bandwidth is known."""
-    planning = profile.dram_planning
-    if planning is None:
-        raise MissingFact(
-            f"{profile.name}: dram_planning is not known (profile {profile.id}); measure the read "
-            "bandwidth and give --host a YAML profile of your own"
-        )
-    return HostMemory(
-        id=profile.id,
-        name=profile.name,
-        low_bytes_per_s=planning.low_gb_per_s * GB,
-        high_bytes_per_s=planning.high_gb_per_s * GB,
-        channels=profile.channels_total,
-        sockets=profile.sockets or 1,
-        kind=planning.kind,
-        isa=profile.isa,
-    )
+    stated, own = match.vram_mib_stated, load_gpu(match.gpu_id).vram_mib
+    if stated is None or memory_fits(stated / 1024, own.value if own else None):
+        return None
+    return stated

@@ -3,12 +3,11 @@
 import re
 from dataclasses import dataclass, replace
 
-from hwprofiles.device import HostMemory, host_memory_of
 from hwprofiles.errors import InputError
+from hwprofiles.host_memory import HostMemory, host_memory_of
 from hwprofiles.load import is_profile_path, load_host
 from hwprofiles.lookup import HostMatch, find_host
 from hwprofiles.platforms import Platform, platform_of
-from hwprofiles.provenance import weakest
 from hwprofiles.schema import HostProfile
 from hwprofiles.spelling import fold, split_memory
 
@@ -163,20 +162,13 @@ def _populated(memory: HostMemory, said: _Said) -> tuple[HostMemory, list[str]]:
     return memory, [f"{count} of {total} memory channels populated"]
 
 
-def _sockets(memory: HostMemory, said: _Said) -> tuple[HostMemory, list[str]]:
-    """The memory of a second socket, and what two sockets lose without placement."""
-    notes = []
-    if said.sockets > memory.sockets:
-        memory = replace(
-            memory,
-            low_bytes_per_s=memory.low_bytes_per_s * 2,
-            high_bytes_per_s=memory.high_bytes_per_s * 2,
-            channels=memory.channels * 2 if memory.channels else None,
-            sockets=2,
-            kind=weakest((memory.kind, "derived")),
-        )
-        notes.append("two sockets: twice the memory of the profile's one")
-    return memory, notes
+def _second_socket(memory: HostMemory, said: _Said) -> tuple[HostMemory, list[str]]:
+    """The memory with that of a socket which the profile does not describe."""
+    if said.sockets <= memory.sockets:
+        return memory, []
+    channels = memory.channels * 2 if memory.channels else None
+    memory = replace(memory.scaled(2.0), channels=channels, sockets=2)
+    return memory, ["two sockets: twice the memory of the profile's one"]
 
 
 def _unplaced(memory: HostMemory, said: _Said) -> tuple[HostMemory, list[str]]:
@@ -196,15 +188,27 @@ def _at_speed(memory: HostMemory, profile: HostProfile, said: _Said) -> HostMemo
     known = profile.memory_mt_per_s
     if known is None or said.mt_per_s is None or said.mt_per_s == known.value:
         return memory
-    if not 0.4 <= said.mt_per_s / known.value <= 2.5:
-        return memory
-    scale = said.mt_per_s / known.value
-    return replace(
-        memory,
-        low_bytes_per_s=memory.low_bytes_per_s * scale,
-        high_bytes_per_s=memory.high_bytes_per_s * scale,
-        kind=weakest((memory.kind, "derived")),
-    )
+    factor = said.mt_per_s / known.value
+    return memory.scaled(factor) if 0.4 <= factor <= 2.5 else memory
+
+
+def _of_profile(match: HostMatch, said: _Said) -> Host:
+    profile = load_host(match.host_id)
+    notes = [match.note] if match.note and said.sockets == 1 else []
+    memory = _at_speed(host_memory_of(profile), profile, said)
+    memory, doubled = _second_socket(memory, said)
+    memory, populated = _populated(memory, said)
+    return Host(memory, None, _slot_of(profile), (*notes, *doubled, *populated))
+
+
+def _of_series(row: Platform, said: _Said) -> Host:
+    memory, notes = _series_memory(row, said)
+    memory, populated = _populated(memory, said)
+    return Host(memory, None, (row.pcie, 16), (*notes, *populated))
+
+
+def _slot_of(profile: HostProfile) -> tuple[int, int] | None:
+    return (int(profile.pcie.gen), profile.pcie.lanes) if profile.pcie else None
 
 
 def _find(text: str) -> HostMatch:
@@ -231,33 +235,24 @@ def host_of(text: str, *, own_files: bool = True) -> Host:
     """
     if own_files and is_profile_path(text):
         profile = load_host(text)
-        bus = (int(profile.pcie.gen), profile.pcie.lanes) if profile.pcie else None
-        return Host(host_memory_of(profile), None, bus, ())
+        return Host(host_memory_of(profile), None, _slot_of(profile), ())
     rest, said = _read(fold(text))
+    match, unknown = None, None
     try:
-        match: HostMatch | None = _find(" ".join(rest.split()) or text)
-        unknown = None
+        match = _find(" ".join(rest.split()) or text)
     except InputError as error:
-        match, unknown = None, error
+        unknown = error
     generic = match is None or "only the memory type" in match.note
     series = platform_of(rest) if generic else None
     if series is not None:
-        memory, notes = _series_memory(series, said)
-        memory, populated = _populated(memory, said)
-        notes += populated
-        bus = (series.pcie, 16)
+        host = _of_series(series, said)
     elif match is None or (generic and said.channels is not None):
         memory, notes = _stated_memory(said, unknown)
-        bus = said.bus
+        host = Host(memory, None, None, tuple(notes))
     else:
-        profile = load_host(match.host_id)
-        notes = [match.note] if match.note and said.sockets == 1 else []
-        memory, more = _sockets(_at_speed(host_memory_of(profile), profile, said), said)
-        memory, populated = _populated(memory, said)
-        notes += [*more, *populated]
-        bus = (int(profile.pcie.gen), profile.pcie.lanes) if profile.pcie else None
-    memory, placement = _unplaced(memory, said)
-    ram = said.ram_mib or (match.ram_mib_stated if match else None)
-    if ram is None and series is not None and (size := split_memory(rest)[1]) is not None:
-        ram = size * 1024.0
-    return Host(memory, ram, said.bus or bus, (*notes, *placement))
+        host = _of_profile(match, said)
+    memory, placement = _unplaced(host.memory, said)
+    ram_mib = said.ram_mib or (match.ram_mib_stated if match else None)
+    if ram_mib is None and series is not None and (size := split_memory(rest)[1]) is not None:
+        ram_mib = size * 1024.0
+    return Host(memory, ram_mib, said.bus or host.bus, (*host.notes, *placement))

@@ -66,29 +66,21 @@ def _is_memory(profile: GpuProfile | HostProfile, memory_gb: float) -> bool:
     return memory_fits(memory_gb, profile.vram_mib.value if profile.vram_mib else None)
 
 
-def _names(
+def _keys(
     profiles: Iterable[GpuProfile | HostProfile], spellings: Mapping[str, list[str]]
-) -> dict[str, dict[str, list[str]]]:
-    """Spaced name -> ids that carry it: without a memory size first (`bare`), then with one."""
+) -> dict[str, list[str]]:
+    """Spaced name -> ids that carry it, those whose name states no memory size first."""
     bare: dict[str, list[str]] = {}
     sized: dict[str, list[str]] = {}
     for profile in profiles:
         for text in (profile.name, *profile.aliases, *spellings.get(profile.id, ())):
             rest, memory_gb = split_memory(fold(text))
-            key = " ".join(tokens_of(rest))
             if memory_gb is not None and not _is_memory(profile, memory_gb):
-                key = " ".join(tokens_of(fold(text)))
-            ids = (bare if memory_gb is None else sized).setdefault(key, [])
-            if profile.id not in ids:
-                ids.append(profile.id)
-    return {"bare": bare, "sized": sized}
-
-
-def _keys(names: dict[str, dict[str, list[str]]]) -> dict[str, list[str]]:
-    merged = {key: list(ids) for key, ids in names["bare"].items()}
-    for key, ids in names["sized"].items():
-        merged[key] = list(dict.fromkeys(merged.get(key, []) + ids))
-    return merged
+                rest = fold(text)
+            ids = (bare if memory_gb is None else sized).setdefault(" ".join(tokens_of(rest)), [])
+            ids.append(profile.id)
+    both = dict.fromkeys([*bare, *sized])
+    return {key: list(dict.fromkeys(bare.get(key, []) + sized.get(key, []))) for key in both}
 
 
 def _unify(keys: dict[str, list[str]]) -> dict[str, list[str]]:
@@ -103,8 +95,8 @@ def build_index() -> dict[str, Any]:
     """The content of `data/index.json`, from the YAML files."""
     gpus = [load_gpu(path.stem) for path in sorted((DATA / "gpus").glob("*.yaml"))]
     hosts = [load_host(path.stem) for path in sorted((DATA / "hosts").glob("*.yaml"))]
-    names: Any = parse_shipped(DATA / "names.yaml")
-    keys = _keys(_names(gpus, names["spellings"]))
+    names = parse_shipped(DATA / "names.yaml")
+    keys = _keys(gpus, names["spellings"])
     notes: dict[str, str] = {}
     for group in names["ambiguous"]:
         for spelled in group["spelled"]:
@@ -130,7 +122,7 @@ def build_index() -> dict[str, Any]:
         "asked": asked,
         "families": dict(sorted(families.items())),
         "hosts": {host.id: {"name": host.name, "sockets": host.sockets} for host in hosts},
-        "host_keys": _unify(_keys(_names(hosts, {}))),
+        "host_keys": _unify(_keys(hosts, {})),
     }
 
 

@@ -1,13 +1,10 @@
-"""Time that devices need to exchange data over one link."""
+"""Time that devices need to add up a tensor over one link."""
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from hwprofiles.errors import InputError, MissingFact
 from hwprofiles.schema import LinkProfile
-
-FIT_MAX_BYTES = 128 * 2**20
-"""Largest message behind the fits; above it the lines are extended."""
 
 
 def all_reduce_seconds(
@@ -47,8 +44,3 @@ def all_reduce_seconds(
             costs = [line.floor_us * 1e-6 + message_bytes / (line.gb_per_s * 1e9) for line in lines]
             slowest = np.maximum(slowest, np.minimum.reduce(costs))
     return slowest
-
-
-def copy_seconds(link: LinkProfile, num_bytes: ArrayLike) -> NDArray[np.float64]:
-    """Seconds of a one-way copy at the achieved rate; the start-up cost is not included."""
-    return np.asarray(num_bytes, dtype=np.float64) / (link.copy_gb_per_s.value * 1e9)

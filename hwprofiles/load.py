@@ -11,7 +11,7 @@ from typing import Any
 from hwprofiles.errors import InputError
 from hwprofiles.paths import typed_path
 from hwprofiles.schema import GpuProfile, HostProfile, LinkProfile
-from hwprofiles.yamlfile import parse_shipped, parse_untrusted, validate
+from hwprofiles.yamlfile import Record, parse_shipped, parse_untrusted, validate
 
 DATA = Path(__file__).parent / "data"
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
@@ -25,57 +25,18 @@ def is_profile_path(text: str) -> bool:
 @lru_cache(maxsize=1)
 def load_index() -> Mapping[str, Any]:
     """Generated summary of all profiles: what look-ups and tables need without reading them."""
-    return json.loads((DATA / "index.json").read_text(encoding="utf-8"))  # type: ignore[no-any-return]
-
-
-def _unknown(text: str, table: str, what: str) -> InputError:
-    near = difflib.get_close_matches(text[:80], load_index()[table], n=3, cutoff=0.5)
-    hint = f"; did you mean {', '.join(near)}?" if near else ""
-    return InputError(f"no {what} profile has the id {text[:80]!r}{hint}")
-
-
-@lru_cache(maxsize=256)
-def _shipped_gpu(gpu_id: str) -> GpuProfile:
-    path = DATA / "gpus" / f"{gpu_id}.yaml"
-    if not _ID.fullmatch(gpu_id) or not path.is_file():
-        raise _unknown(gpu_id, "gpus", "GPU")
-    return validate(GpuProfile, parse_shipped(path), path)
-
-
-@lru_cache(maxsize=256)
-def _shipped_host(host_id: str) -> HostProfile:
-    path = DATA / "hosts" / f"{host_id}.yaml"
-    if not _ID.fullmatch(host_id) or not path.is_file():
-        raise _unknown(host_id, "hosts", "host")
-    return validate(HostProfile, parse_shipped(path), path)
-
-
-@lru_cache(maxsize=1)
-def load_links() -> Mapping[str, LinkProfile]:
-    """All link profiles by id."""
-    path = DATA / "links.yaml"
-    links = {}
-    for link_id, row in parse_shipped(path).items():
-        if not isinstance(row, dict):
-            raise TypeError(f"{path}: {link_id} is not a mapping")
-        links[link_id] = validate(LinkProfile, {"id": link_id, **row}, path)
-    return links
+    index: Mapping[str, Any] = json.loads((DATA / "index.json").read_text(encoding="utf-8"))
+    return index
 
 
 def load_gpu(gpu_id: str) -> GpuProfile:
     """Profile of a GPU by id (see `hwprofiles.lookup.find_gpu`) or by path of a YAML file."""
-    if is_profile_path(gpu_id):
-        path = typed_path(gpu_id)
-        return validate(GpuProfile, parse_untrusted(path), path)
-    return _shipped_gpu(gpu_id)
+    return _own(GpuProfile, gpu_id) if is_profile_path(gpu_id) else _shipped_gpu(gpu_id)
 
 
 def load_host(host_id: str) -> HostProfile:
     """Profile of a host by id (see `hwprofiles.lookup.find_host`) or by path of a YAML file."""
-    if is_profile_path(host_id):
-        path = typed_path(host_id)
-        return validate(HostProfile, parse_untrusted(path), path)
-    return _shipped_host(host_id)
+    return _own(HostProfile, host_id) if is_profile_path(host_id) else _shipped_host(host_id)
 
 
 def load_link(link_id: str) -> LinkProfile:
@@ -84,3 +45,37 @@ def load_link(link_id: str) -> LinkProfile:
     if link_id not in links:
         raise InputError(f"no link profile {link_id[:80]!r}; there are {', '.join(links)}")
     return links[link_id]
+
+
+@lru_cache(maxsize=1)
+def load_links() -> Mapping[str, LinkProfile]:
+    """All link profiles by id."""
+    path = DATA / "links.yaml"
+    rows = parse_shipped(path)
+    return {key: validate(LinkProfile, {"id": key, **row}, path) for key, row in rows.items()}
+
+
+def _own(record: type[Record], text: str) -> Record:
+    path = typed_path(text)
+    return validate(record, parse_untrusted(path), path)
+
+
+@lru_cache(maxsize=256)
+def _shipped_gpu(gpu_id: str) -> GpuProfile:
+    return _shipped(GpuProfile, "gpus", gpu_id)
+
+
+@lru_cache(maxsize=256)
+def _shipped_host(host_id: str) -> HostProfile:
+    return _shipped(HostProfile, "hosts", host_id)
+
+
+def _shipped(record: type[Record], folder: str, profile_id: str) -> Record:
+    path = DATA / folder / f"{profile_id}.yaml"
+    if not _ID.fullmatch(profile_id) or not path.is_file():
+        shown = profile_id[:80]
+        near = difflib.get_close_matches(shown, load_index()[folder], n=3, cutoff=0.5)
+        hint = f"; did you mean {', '.join(near)}?" if near else ""
+        what = {"gpus": "GPU", "hosts": "host"}[folder]
+        raise InputError(f"no {what} profile has the id {shown!r}{hint}")
+    return validate(record, parse_shipped(path), path)

@@ -66,8 +66,6 @@ class HostMatch:
     """What was assumed in reading the text; empty when nothing was."""
     ram_mib_stated: float | None
     """System memory, MiB, where the text states it."""
-    channels_stated: int | None
-    """Populated memory channels, where the text states them (`8ch`, `8 channels`)."""
 
 
 class _NoMatchError(Exception):
@@ -88,7 +86,8 @@ def _find_key(table: str, tokens: Sequence[str]) -> str | None:
 
 
 def _gpu_row(gpu_id: str) -> Mapping[str, Any]:
-    return load_index()["gpus"][gpu_id]  # type: ignore[no-any-return]
+    row: Mapping[str, Any] = load_index()["gpus"][gpu_id]
+    return row
 
 
 def _names(ids: Sequence[str]) -> tuple[str, ...]:
@@ -334,7 +333,6 @@ def _cached_host(text: str) -> HostMatch | str:
     notes += filter(None, (assumed,))
     if re.match(r"(dual|2\s*x)\b", folded) and index["hosts"][ids[0]]["sockets"] == 1:
         notes.append("the profile describes one socket; memory of the second is not counted")
-    channels = _CHANNELS.search(folded)
     _, memory_gb = split_memory(_CHANNELS.sub(" ", folded))
     return HostMatch(
         host_id=ids[0],
@@ -342,7 +340,6 @@ def _cached_host(text: str) -> HostMatch | str:
         alternatives=tuple(names[1:]),
         note="; ".join(notes),
         ram_mib_stated=None if memory_gb is None else memory_gb * 1024,
-        channels_stated=int(channels[1]) if channels else None,
     )
 
 
@@ -352,7 +349,7 @@ def find_host(text: str, *, own_files: bool = True) -> HostMatch:
     A text ending in .yaml or .yml is a path, as in `find_gpu`.
     """
     if own_files and is_profile_path(text):
-        return HostMatch(text, load_host(text).name, (), "profile of your own", None, None)
+        return HostMatch(text, load_host(text).name, (), "profile of your own", None)
     if not text.strip() or len(text) > MAX_TEXT:
         raise InputError(f"{_quoted(text)}: a host name has 1 to {MAX_TEXT} characters")
     found = _cached_host(text)

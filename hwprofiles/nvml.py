@@ -198,10 +198,9 @@ def driver_version(nvml: Any = None) -> str | None:
     try:
         nvml = nvml or _binding()
         with _started(nvml, in_wsl=False):
-            told = _ask(nvml, "nvmlSystemGetDriverVersion")
+            return _words(_ask(nvml, "nvmlSystemGetDriverVersion"))
     except InputError:
         return None
-    return told.decode(errors="replace") if isinstance(told, bytes) else told
 
 
 def read_cards(nvml: Any = None, *, in_wsl: bool = False) -> Readings:

@@ -2,14 +2,14 @@
 
 import os
 from collections.abc import Iterable
-from typing import Annotated, Literal
+from typing import Annotated, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
 Kind = Literal["measured", "datasheet", "published", "derived", "fitted", "assumed"]
 """Origin of a number, strongest first."""
 
-KINDS: tuple[Kind, ...] = ("measured", "datasheet", "published", "derived", "fitted", "assumed")
+KINDS: tuple[Kind, ...] = get_args(Kind)
 _RANK = {kind: rank for rank, kind in enumerate(KINDS)}
 
 

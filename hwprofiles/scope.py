@@ -4,12 +4,11 @@ from dataclasses import dataclass
 from math import sqrt
 from typing import Literal
 
-from hwprofiles.device import Device, device_of
+from hwprofiles.device import Device, device_of, other_memory_mib
 from hwprofiles.load import load_gpu
 from hwprofiles.lookup import GpuMatch
 from hwprofiles.provenance import Sourced
 from hwprofiles.schema import GpuProfile
-from hwprofiles.spelling import memory_fits
 
 ASSUMED_UNITS = 132
 """Compute units of a data-centre accelerator that publishes none: an H100's SMs."""
@@ -72,9 +71,7 @@ def device_in_scope(match: GpuMatch) -> tuple[Device, tuple[str, ...]]:
         MissingFact: a figure is not known that no estimate can do without.
     """
     profile = load_gpu(match.gpu_id)
-    stated, own = match.vram_mib_stated, profile.vram_mib
-    if stated is not None and memory_fits(stated / 1024, own.value if own else None):
-        stated = None
+    stated = other_memory_mib(match)
     if scope_of(profile).level != "estimate":
         return device_of(profile, vram_mib=stated), ()
     update: dict[str, Sourced] = {}

@@ -11,8 +11,9 @@ from functools import lru_cache
 from math import sqrt
 
 from hwprofiles.calibration import CalibrationFile, Shelf
-from hwprofiles.device import GB, Device, HostMemory
+from hwprofiles.device import GB, Device
 from hwprofiles.errors import InputError
+from hwprofiles.host_memory import HostMemory
 from hwprofiles.lookup import find_gpu
 from hwprofiles.processor import processor_name
 from hwprofiles.schema import Calibration, MeasuredRatio

@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from hwprofiles.detect import detect, is_auto, narrowed
-from hwprofiles.device import Device, HostMemory
+from hwprofiles.device import Device
 from hwprofiles.errors import InputError
+from hwprofiles.host_memory import HostMemory
 from hwprofiles.hosts import host_of
 from hwprofiles.lookup import find_gpu
 from hwprofiles.scope import device_in_scope

@@ -1,15 +1,12 @@
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from hwprofiles.device import (
     device_for,
     device_of,
-    host_memory_of,
     load_device,
 )
 from hwprofiles.errors import InputError, MissingFact
-from hwprofiles.load import DATA, load_gpu, load_host
+from hwprofiles.load import DATA, load_gpu
 from hwprofiles.lookup import find_gpu
 from hwprofiles.provenance import KINDS
 
@@ -61,7 +58,6 @@ def test_unified_memory_has_no_bus() -> None:
     assert spark.unified_memory
     assert spark.pcie_bytes_per_s is None
     assert spark.memory_class == "lpddr"
-    assert spark.measured_read_bytes_per_s == 232.5e9
 
 
 def test_grace_reaches_its_host_over_c2c() -> None:
@@ -118,28 +114,3 @@ def test_stated_memory_counts_only_where_it_varies(text: str, vram_mib: float) -
 def test_stated_memory_must_be_a_size(bad: float) -> None:
     with pytest.raises(InputError):
         device_of(load_gpu("nvidia-rtx-4090"), vram_mib=bad)
-
-
-def test_half_populated_epyc_gets_54_percent() -> None:
-    """STREAM at 4 of 8 DIMMs is about 54 % (EPYC 7002)."""
-    rome = host_memory_of(load_host("epyc-7002-rome-1s-ddr4-3200"))
-    half = rome.with_populated(4)
-    assert half.low_bytes_per_s == pytest.approx(0.54 * 163.8e9)
-    assert half.channels == 4
-    assert rome.with_populated(8).high_bytes_per_s == rome.high_bytes_per_s
-
-
-@given(st.integers(1, 11))
-def test_more_channels_never_read_slower(channels: int) -> None:
-    genoa = host_memory_of(load_host("epyc-9004-genoa-1s-ddr5-4800"))
-    fewer, more = genoa.with_populated(channels), genoa.with_populated(channels + 1)
-    assert fewer.low_bytes_per_s < more.low_bytes_per_s
-    assert fewer.low_bytes_per_s <= fewer.high_bytes_per_s
-
-
-def test_impossible_population() -> None:
-    host = host_memory_of(load_host("desktop-ddr5-4800-dual-channel"))
-    with pytest.raises(InputError, match="2 memory channels"):
-        host.with_populated(3)
-    with pytest.raises(MissingFact):
-        host_memory_of(load_host("azure-hbv5-epyc-9v64h-hbm3")).with_populated(1)

@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from hwprofiles.errors import InputError, MissingFact
-from hwprofiles.links import all_reduce_seconds, copy_seconds
+from hwprofiles.links import all_reduce_seconds
 from hwprofiles.load import load_link, load_links
 
 LINKS = st.sampled_from(sorted(load_links()))
@@ -63,7 +63,3 @@ def test_more_ranks_than_measured_is_a_missing_fact() -> None:
 def test_unknown_link_lists_the_known() -> None:
     with pytest.raises(InputError, match="pcie-4"):
         load_link("pcie-9")
-
-
-def test_copy_uses_the_achieved_rate() -> None:
-    assert copy_seconds(load_link("pcie-4"), 25.15e9) == pytest.approx(1.0)

@@ -10,8 +10,9 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from hwprofiles.device import device_of, host_memory_of
+from hwprofiles.device import device_of
 from hwprofiles.errors import InputError, PlannerError
+from hwprofiles.host_memory import host_memory_of
 from hwprofiles.hosts import host_of
 from hwprofiles.index import error_class
 from hwprofiles.load import load_gpu, load_host
