@@ -6,12 +6,13 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from planner.drafters.records import FAMILIES
+from planner.emit.registry import SUPPORTED
 from planner.predict.batch import answer_lines
 
 MODELS = ("Qwen/Qwen3-8B", "Qwen/Qwen3-30B-A3B", "openai/gpt-oss-20b", "Qwen/Qwen3.5-27B")
 GPUS = ("4090", "h100", "3090", "5060 Ti 16G")
-ENGINES = ("vllm", "sglang", "llama.cpp")
-DRAFTERS = ("external", "eagle3", "dflash", "ngram", "mtp")
+ENGINES = (*SUPPORTED, "transformers")
 SCENARIOS = st.fixed_dictionaries(
     {
         "model": st.sampled_from(MODELS),
@@ -22,6 +23,7 @@ SCENARIOS = st.fixed_dictionaries(
         "context_len": st.sampled_from((512, 4096, 32768)),
     }
 )
+DRAFTERS = tuple(family for family in FAMILIES if family != "none")
 DRAFTED = SCENARIOS.flatmap(
     lambda line: st.fixed_dictionaries(
         {key: st.just(value) for key, value in line.items()}

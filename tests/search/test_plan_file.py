@@ -6,7 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import given, reject, settings
+from hypothesis import strategies as st
 
+from planner.cli.launchable import launchable
+from planner.drafters.records import FAMILIES
+from planner.emit.registry import SUPPORTED
 from planner.errors import InputError
 from planner.search.plan_file import plan_folder, read_plan
 from planner.search.question import Question
@@ -84,3 +89,31 @@ def test_plan_to_json_to_plan_is_the_identity(tmp_path: Path, asked: Question) -
     again = read_plan(tmp_path)
     assert again == plan
     assert again.model_dump_json() == text
+
+
+@settings(max_examples=20, deadline=None)
+@given(
+    engine=st.sampled_from((*SUPPORTED, "transformers")),
+    drafter=st.sampled_from(FAMILIES),
+    model=st.sampled_from(("Qwen/Qwen3-8B", "Qwen/Qwen3.5-27B", "openai/gpt-oss-20b")),
+    batch=st.sampled_from((1, 8, 64)),
+)
+def test_a_plan_of_any_engine_and_family_is_itself_again_and_keeps_the_laws(
+    engine: str, drafter: str, model: str, batch: int
+) -> None:
+    asked = Question(
+        model, "h100", engine=engine, drafter=drafter, batch=(batch,), context=(4096,),
+        calibration="none",
+    )  # fmt: skip
+    try:
+        plan = launchable(asked, must=False)[0]
+    except InputError:  # the engine has no such weights
+        reject()
+    assert Plan.model_validate_json(plan.model_dump_json()) == plan
+    for found in (plan.best, *plan.best_per_family):
+        assert found.speedup_lo <= found.speedup <= found.speedup_hi
+        if found.draft_len == 0:
+            assert (found.speedup, found.tokens_per_round, found.round_cost_ratio) == (1, 1, 1)
+        elif found.draft_share == 1.0:
+            gain = found.tokens_per_round / found.round_cost_ratio
+            assert found.speedup == pytest.approx(gain, rel=1e-6)

@@ -68,61 +68,30 @@ def from_e4m3(byte, DTYPE: tl.constexpr, HARDWARE: tl.constexpr):
 
 @triton.jit
 def attend(
-    q_ptr,
-    k_ptr,
-    v_ptr,
-    out_ptr,
-    lse_ptr,
-    q_start_ptr,
-    kv_len_ptr,
-    page_table_ptr,
-    tree_ptr,
-    k_scale_ptr,
-    v_scale_ptr,
-    scale,
-    group,
-    num_splits,
-    window,
-    softcap,
-    q_stride_t,
-    q_stride_h,
-    k_stride_p,
-    k_stride_s,
-    k_stride_h,
-    v_stride_p,
-    v_stride_s,
-    v_stride_h,
-    out_stride_x,
-    out_stride_t,
-    out_stride_h,
-    lse_stride_x,
-    lse_stride_t,
-    page_table_stride_b,
-    tree_stride_t,
-    scale_stride_p,
-    scale_stride_s,
-    scale_stride_h,
-    HEAD_DIM: tl.constexpr,
-    ROPE_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-    PAGE_SIZE: tl.constexpr,
-    BLOCK_M: tl.constexpr,
-    BLOCK_N: tl.constexpr,
-    CAUSAL: tl.constexpr,
-    TREE_WORDS: tl.constexpr,
-    WINDOW: tl.constexpr,
-    SOFTCAP: tl.constexpr,
-    FP8: tl.constexpr,
-    FP8_HARDWARE: tl.constexpr,
-    TOKEN_SCALES: tl.constexpr,
+    q_ptr, k_ptr, v_ptr, out_ptr, lse_ptr,
+    q_start_ptr, kv_len_ptr, page_table_ptr, tree_ptr, k_scale_ptr, v_scale_ptr,
+    scale, group, num_splits, window, softcap,
+    q_stride_t, q_stride_h,
+    k_stride_p, k_stride_s, k_stride_h,
+    v_stride_p, v_stride_s, v_stride_h,
+    out_stride_x, out_stride_t, out_stride_h,
+    lse_stride_x, lse_stride_t,
+    page_table_stride_b, tree_stride_t,
+    scale_stride_p, scale_stride_s, scale_stride_h,
+    HEAD_DIM: tl.constexpr, ROPE_DIM: tl.constexpr, BLOCK_D: tl.constexpr,
+    PAGE_SIZE: tl.constexpr, BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr,
+    CAUSAL: tl.constexpr, TREE_WORDS: tl.constexpr, WINDOW: tl.constexpr, SOFTCAP: tl.constexpr,
+    FP8: tl.constexpr, FP8_HARDWARE: tl.constexpr, TOKEN_SCALES: tl.constexpr,
     UPCAST: tl.constexpr,
-):
+):  # fmt: skip
     """Attention of one tile of query rows over one split of one sequence's KV cache.
 
-    The grid is (splits * tiles, KV heads, sequences). Split x of every row goes to
-    out_ptr + x * out_stride_x, with its log-sum-exp beside it; a split that sees nothing writes
+    The grid is (splits * tiles, KV heads, sequences). Strides are in elements: t of tokens, h of
+    heads, p of pages, s of slots in a page, x of splits, b of sequences. Split x of every row goes
+    to out_ptr + x * out_stride_x, with its log-sum-exp beside it; a split that sees nothing writes
     -inf there and leaves its output alone.
     """
+    # Which tile of rows, split of the cache, KV head and sequence this program works on.
     num_tiles = tl.num_programs(0) // num_splits
     tile = tl.program_id(0) % num_tiles
     split = tl.program_id(0) // num_tiles
@@ -137,6 +106,7 @@ def attend(
     kv_len = tl.load(kv_len_ptr + seq)
     prefix = kv_len - q_len
 
+    # The rows: their token in the block, their head, and their place in the sequence.
     row_M = first_row + tl.arange(0, BLOCK_M)
     real_M = row_M < q_len * group
     token_M = row_M // group
@@ -164,6 +134,8 @@ def attend(
     if UPCAST:
         q_MD = q_MD.to(tl.float32)
 
+    # The part of the cache: up to the last token that a row may see, from the first block that a
+    # window reaches; of these blocks every split takes an even share.
     stop = kv_len
     if CAUSAL:
         last_token = tl.minimum(first_row + BLOCK_M - 1, q_len * group - 1) // group
@@ -176,6 +148,7 @@ def attend(
     begin = (first_block + blocks * split // num_splits) * BLOCK_N
     end = tl.minimum((first_block + blocks * (split + 1) // num_splits) * BLOCK_N, stop)
 
+    # Softmax on the way: the running maximum, the sum of the weights, the weighted values.
     top_M = tl.full([BLOCK_M], float("-inf"), tl.float32)
     sum_M = tl.zeros([BLOCK_M], tl.float32)
     acc_MD = tl.zeros([BLOCK_M, BLOCK_D], tl.float32)
@@ -190,6 +163,7 @@ def attend(
     v_head = v_ptr + kv_head.to(tl.int64) * v_stride_h
 
     for start in range(begin, end, BLOCK_N):
+        # Keys of this step, page by page.
         n_N = start + offs_N
         inside_N = n_N < end
         if PAGE_SIZE % BLOCK_N == 0:
@@ -226,6 +200,7 @@ def attend(
             # cap * tanh(x / cap) through the exponential, which has no intrinsic of its own.
             doubled_MN = score_MN * (2.0 * LOG2_E * scale / softcap)
             score_MN = softcap * (1.0 - 2.0 / (tl.exp2(doubled_MN) + 1.0))
+        # What each row may see.
         seen_MN = inside_N[None, :] & real_M[:, None]
         if CAUSAL:
             seen_MN &= n_N[None, :] <= place_M[:, None]
@@ -235,6 +210,7 @@ def attend(
             seen_MN &= n_N[None, :] > place_M[:, None] - window
         score_MN = tl.where(seen_MN, score_MN, float("-inf"))
 
+        # A row that has seen nothing yet keeps -inf; a shift of 0 keeps NaN out of its weights.
         new_top_M = tl.maximum(top_M, tl.max(score_MN, 1))
         shift_M = tl.where(new_top_M == float("-inf"), 0.0, new_top_M)
         p_MN = tl.exp2((score_MN - shift_M[:, None]) * exponent)
@@ -242,6 +218,7 @@ def attend(
         sum_M = sum_M * fade_M + tl.sum(p_MN, 1)
         top_M = new_top_M
 
+        # Values of this step; the latent part of a latent key is its value.
         if ROPE_DIM > 0:
             v_ND = tl.trans(k_DN)
         else:
@@ -262,6 +239,7 @@ def attend(
         acc_MD = acc_MD * fade_M[:, None]
         acc_MD = tl.dot(p_MN, v_ND, acc_MD, input_precision="ieee")
 
+    # Log-sum-exp and output; the scores were kept unscaled, so that the maximum is scaled here.
     safe_M = tl.where(sum_M > 0, sum_M, 1.0)
     lse_M = tl.where(sum_M > 0, top_M * unit + tl.log2(safe_M) * LN_2, float("-inf"))
     lse_offset_M = split.to(tl.int64) * lse_stride_x + (q_start + token_M) * lse_stride_t + head_M
@@ -281,27 +259,12 @@ def attend(
 
 @triton.jit
 def merge(
-    part_ptr,
-    part_lse_ptr,
-    out_ptr,
-    lse_ptr,
-    q_start_ptr,
-    sinks_ptr,
-    num_seqs,
-    num_splits,
-    part_stride_x,
-    part_stride_t,
-    part_stride_h,
-    part_lse_stride_x,
-    part_lse_stride_t,
-    out_stride_t,
-    out_stride_h,
-    lse_stride_t,
-    HEAD_DIM: tl.constexpr,
-    BLOCK_D: tl.constexpr,
-    BLOCK_S: tl.constexpr,
-    SINKS: tl.constexpr,
-):
+    part_ptr, part_lse_ptr, out_ptr, lse_ptr, q_start_ptr, sinks_ptr,
+    num_seqs, num_splits,
+    part_stride_x, part_stride_t, part_stride_h, part_lse_stride_x, part_lse_stride_t,
+    out_stride_t, out_stride_h, lse_stride_t,
+    HEAD_DIM: tl.constexpr, BLOCK_D: tl.constexpr, BLOCK_S: tl.constexpr, SINKS: tl.constexpr,
+):  # fmt: skip
     """Output and log-sum-exp of one token and head from those of its splits, weighted by exp(lse).
 
     The grid is (tokens, query heads); tokens beyond the last sequence's are left alone.
