@@ -22,6 +22,7 @@ from autotune.watch.text import line
 from autotune.watch.watcher import Watcher, WatchSettings
 from planner.cli.launchable import launchable
 from planner.cli.options import with_question_options
+from planner.report.plain import plain
 from planner.search.plan_file import plan_folder
 
 if TYPE_CHECKING:
@@ -105,6 +106,7 @@ def _state_file(options: WatchOptions) -> Path | None:
 
 def _printer(*, as_json: bool) -> Callable[[Event], None]:
     def say(event: Event) -> None:
-        print(event.model_dump_json() if as_json else line(event), flush=True)
+        # JSON escapes what drives a terminal; a line does not, and engines name their own model.
+        print(event.model_dump_json() if as_json else plain(line(event), keep="\n"), flush=True)
 
     return say

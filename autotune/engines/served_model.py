@@ -6,6 +6,7 @@ from autotune.load.endpoint import Endpoint
 from autotune.load.errors import WrongApi
 
 MODELS = "/v1/models"
+_MAX_NAME, _MAX_VERSION = 4096, 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +37,8 @@ def served_model(endpoint: Endpoint) -> ServedModel:
     first = rows[0] if isinstance(rows, list) and rows else None
     if not isinstance(first, dict) or not isinstance(first.get("id"), str):
         raise WrongApi(f"{where} lists no model; is it still loading?")
+    if len(first["id"]) > _MAX_NAME:
+        raise WrongApi(f"{where} lists a model whose name has {len(first['id'])} characters")
     owner = first.get("owned_by")
     return ServedModel(first["id"], owner if isinstance(owner, str) else "")
 
@@ -65,4 +68,4 @@ def stated_version(endpoint: Endpoint) -> str | None:
     except WrongApi:
         return None
     version = page.get("version") if isinstance(page, dict) else None
-    return version if isinstance(version, str) else None
+    return version[:_MAX_VERSION] if isinstance(version, str) else None

@@ -30,12 +30,13 @@ class VllmAdapter:
         """The counters exist only with speculation, one per position of D from the start on."""
         page = self._page()
         counters = draft_counters(page)
-        if counters.drafts is None:
-            settings = SpeculationSettings(method="off", draft_len=0)
-        else:
-            settings = SpeculationSettings(None, len(counters.accepted_per_position) or None)
+        if counters.drafts is not None:
+            length = len(counters.accepted_per_position) or None
+            settings: SpeculationSettings | None = SpeculationSettings(None, length)
+        else:  # absent, or in what was left out of the page
+            settings = None if page.bad_lines else SpeculationSettings(method="off", draft_len=0)
         version = stated_version(self._endpoint)
-        return EngineIdentity(self.name, version, self._model(), settings)
+        return EngineIdentity(self.name, version, self._model(), settings, page.notes())
 
     def read_counters(self) -> MetricsReading:
         """Counters, summed over data-parallel engines."""

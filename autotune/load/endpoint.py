@@ -29,6 +29,7 @@ _MAX_REDIRECTS = 3
 _MAX_ERROR_TEXT = 300
 _MAX_ERROR_BYTES = 4096
 _DONE = "[DONE]"
+_HALF_CHARACTER = b"\\ud"
 _CONNECTIONS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 
 
@@ -249,9 +250,12 @@ class Endpoint:
 
     def _json(self, data: bytes, path: str) -> Any:
         try:
-            return json.loads(data)
+            found = json.loads(data)
+            if _HALF_CHARACTER in data.lower():  # one without its other half is no text
+                found = json.loads(json.dumps(found, ensure_ascii=False).encode("utf-8", "replace"))
         except (ValueError, RecursionError):
             raise WrongApi(f"{self._at(path)} answers what is no JSON") from None
+        return found
 
     def _said(self, text: str) -> str:
         """What an endpoint says, short, on one line and without the token."""

@@ -15,7 +15,7 @@ from planner.acceptance.spec_counters import MAX_COUNT, SpecCounters
 from planner.arch.json_file import read_bounded
 from planner.errors import InputError
 
-_MAX_BYTES = 1_000_000
+_MAX_BYTES = 1 << 20
 _NEXT = "move it away, or give another --state"
 Count = Annotated[float, Field(ge=0, le=MAX_COUNT, allow_inf_nan=False)]
 Counts = Annotated[tuple[Count, ...], Field(max_length=MAX_POSITION)]

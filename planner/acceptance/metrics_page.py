@@ -11,6 +11,8 @@ from planner.acceptance.spec_counters import SpecCounters
 
 MAX_POSITION = 128
 """No engine drafts further."""
+MAX_LINE, MAX_CHARACTERS = 8192, 512 * 1024
+"""Of the lines that were asked for: the parser takes a second for a million characters."""
 _BAD_LINE = (ValueError, KeyError, IndexError, OverflowError)
 
 
@@ -30,7 +32,7 @@ class MetricsPage:
 
     samples: tuple[Sample, ...]
     bad_lines: int = 0
-    """Lines that are not in the text format; they are left out."""
+    """Lines that are not in the text format, or too much of it; they are left out."""
 
     def named(self, name: str) -> list[Sample]:
         """Samples of this name, a draft worker's own series left out."""
@@ -76,16 +78,22 @@ class MetricsPage:
 def read_page(text: str, wanted: Sequence[str]) -> MetricsPage:
     """The samples whose line holds one of `wanted`; real pages are long, and other lines of theirs
     may be malformed."""
-    lines = [x for x in text.splitlines() if x[:1] != "#" and any(w in x for w in wanted)]
+    asked = (x for x in text.splitlines() if x[:1] != "#" and any(w in x for w in wanted))
+    lines, long, left = [], 0, MAX_CHARACTERS
+    for line in asked:
+        if len(line) > min(left, MAX_LINE):
+            long += 1
+            continue
+        lines.append(line)
+        left -= len(line)
     try:
-        return MetricsPage(tuple(_samples(lines)))
+        return MetricsPage(tuple(_samples(lines)), long)
     except _BAD_LINE:
-        return _line_by_line(lines)
+        return _line_by_line(lines, long)
 
 
-def _line_by_line(lines: Iterable[str]) -> MetricsPage:
+def _line_by_line(lines: Iterable[str], bad: int) -> MetricsPage:
     good: list[Sample] = []
-    bad = 0
     for line in lines:
         try:
             good += _samples([line])

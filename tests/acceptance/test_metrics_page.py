@@ -81,3 +81,18 @@ def test_lengths_that_no_engine_drafts_are_refused_at_once(text: str, tmp_path: 
     page.write_text(text)
     with pytest.raises(InputError, match="no engine does"):
         read_acceptance(page)
+
+
+@pytest.mark.parametrize(
+    "line", ['vllm:spec_x{a="' + "\\" * 100_000 + '"} 1', "vllm:spec_x" + " " * 100_000 + "1"]
+)
+def test_a_line_beyond_all_measure_is_left_out_and_counted(line: str) -> None:
+    page = read_page(f"vllm:spec_y 2\n{line}\n", ("spec_",))
+    assert (page.total("spec_y"), page.has("spec_x"), page.bad_lines) == (2.0, False, 1)
+
+
+def test_a_page_without_end_is_read_as_far_as_time_allows() -> None:
+    lines = [f'vllm:spec_x{{engine="{n}",pad="{"p" * 500}"}} 1' for n in range(5000)]
+    page = read_page("\n".join(lines), ("spec_",))
+    assert len(page.samples) + page.bad_lines == 5000
+    assert 900 < len(page.samples) < 1100

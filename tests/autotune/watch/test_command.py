@@ -44,6 +44,7 @@ class Engine(BaseHTTPRequestHandler):
 
     rounds = 0
     token = ""
+    model = "m"
 
     def do_GET(self) -> None:
         if self.token and self.headers.get("Authorization") != f"Bearer {self.token}":
@@ -58,7 +59,7 @@ class Engine(BaseHTTPRequestHandler):
             self.wfile.write(page().encode())
 
     def _models(self) -> str:
-        return json.dumps({"data": [{"id": "m", "object": "model", "owned_by": "vllm"}]})
+        return f'{{"data": [{{"id": "{self.model}", "object": "model", "owned_by": "vllm"}}]}}'
 
     def _version(self) -> str:
         return json.dumps({"version": "0.33.0"})
@@ -82,7 +83,7 @@ class Engine(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def engine() -> Iterator[str]:
-    Engine.rounds, Engine.token = 0, ""
+    Engine.rounds, Engine.token, Engine.model = 0, "", "m"
     server = ThreadingHTTPServer((LOOPBACK, 0), Engine)
     thread = threading.Thread(target=server.serve_forever, daemon=True)
     thread.start()
@@ -188,6 +189,16 @@ def test_a_refused_token_is_exit_4_and_never_shown(engine: str) -> None:
     with started("--endpoint", engine, "--for", "0", PLANNER_API_KEY="right") as run:
         out, err = run.communicate(timeout=60)
     assert (run.returncode, err) == (0, "")
+
+
+def test_what_an_engine_calls_itself_cannot_drive_the_terminal(engine: str) -> None:
+    Engine.model = "\\u001b[2J\\u202e\\ud800\\nm"
+    for form in ((), ("--json",)):
+        with started("--endpoint", engine, "--for", "0", *form) as run:
+            out, err = run.communicate(timeout=60)
+        assert (run.returncode, err) == (0, "")
+        assert "\x1b" not in out
+    assert all(json.loads(line) for line in out.splitlines())
 
 
 @pytest.mark.parametrize("given", ["plan.json", "."])
