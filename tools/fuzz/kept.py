@@ -14,7 +14,7 @@ from autotune.build.request import request_of
 from autotune.engines.records import EngineIdentity, MetricsReading, SpeculationSettings
 from autotune.load.records import Answer, Request
 from autotune.tune.arms import arms_of_plan, chosen_arms
-from autotune.tune.html_page import tune_html
+from autotune.tune.html_page import tune_page
 from autotune.tune.judge import Evidence
 from autotune.tune.lossless import Lossless
 from autotune.tune.outcome import Circumstances, tune_result
@@ -36,6 +36,7 @@ from autotune.watch.reschedule import rescheduled
 from autotune.watch.watcher import Watcher, WatchSettings
 from planner.acceptance.spec_counters import SpecCounters
 from planner.errors import PlannerError
+from planner.report.html.render import html
 from planner.search.plan_file import read_plan
 
 _ARMS = tuple(
@@ -58,7 +59,7 @@ def result(path: Path) -> None:
     """tune.json: the row that is shared of it, its page, and its text."""
     found = read_result(path)
     result_text(found)
-    tune_html(found)
+    html(tune_page(found))
     row = evidence_row(found, model="org/name")
     json.dumps(row, allow_nan=False)
 
