@@ -106,8 +106,7 @@ def test_a_screen_reader_gets_a_name_for_every_picture_and_table(
     assert page.locator("html").get_attribute("lang") == "en"
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(("name", "width"), [*((name, 390) for name in NAMES), ("recommend", 1280)])
 def test_a_finger_finds_where_a_figure_comes_from(
     browser: Browser, files: dict[str, Path], name: str, width: int
 ) -> None:

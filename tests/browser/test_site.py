@@ -12,7 +12,7 @@ from playwright.sync_api import Browser
 
 SITE = Path(__file__).parents[2] / "build" / "site"
 PAGES = ["index", "quick-start", "when-not", "data", "architecture", "python", "commands",
-         "html", "method", "tune", "drafters/index",
+         "html", "worked", "method", "tune", "drafters/index",
          "drafters/dspark", "engines/vllm", "schemas/plan", "glossary", "accuracy"]  # fmt: skip
 
 

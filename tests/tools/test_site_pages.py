@@ -10,14 +10,14 @@ import yaml
 from planner.drafters.registry import DRAFTERS
 from planner.emit.registry import SUPPORTED
 from planner.evidence.load import rows
-from tools.site_pages import cases, commands, data, drafters, engines, outputs, schemas
+from tools.site_pages import cases, commands, data, drafters, engines, outputs, schemas, worked
 
 ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
 def made() -> dict[str, str]:
-    makers = (cases, commands, data, drafters, engines, outputs, schemas)
+    makers = (cases, commands, data, drafters, engines, outputs, schemas, worked)
     return {path: page for maker in makers for path, page in maker.pages()}
 
 
