@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from planner.arch.feedforward import FeedForward
 from planner.arch.records import AttentionShape, LayerGroup, ModelArch, MoeShape
@@ -20,30 +19,15 @@ class Layer:
     feed: Feed
 
 
-def assemble(layers: Sequence[Layer], **fields: Any) -> ModelArch:
-    """The model of these layers; `fields` are the remaining ones of `ModelArch`.
+def with_parameters(arch: ModelArch) -> ModelArch:
+    """The model with its parameters summed up, norms and biases left out.
 
-    Parameters are summed without norms and biases; active ones are those that one token touches,
-    embedding and head included.
+    Active ones are those that one token touches, embedding and head included.
     """
-    groups = group_layers(layers)
-    tables = fields["vocab_size"] * fields["hidden_size"]
-    outside = tables if fields["tied_embeddings"] else 2 * tables
-    outside += fields.get("lookup_weights", 0)
-    total = outside + sum(g.count * _weights(g, active=False) for g in groups)
-    active = (
-        outside
-        - fields.get("lookup_weights", 0)
-        + sum(g.count * _weights(g, active=True) for g in groups)
-    )
-    fields.setdefault("params_kind", "derived")
-    return ModelArch(
-        groups=groups,
-        num_layers=len(layers),
-        params_total=total,
-        params_active=active,
-        **fields,
-    )
+    tables = arch.vocab_size * arch.hidden_size * (1 if arch.tied_embeddings else 2)
+    total = tables + arch.lookup_weights + sum(g.count * g.weights for g in arch.groups)
+    active = tables + sum(g.count * g.active_weights for g in arch.groups)
+    return replace(arch, params_total=total, params_active=active)
 
 
 def group_layers(layers: Sequence[Layer]) -> tuple[LayerGroup, ...]:
@@ -83,17 +67,6 @@ def _name(layer: Layer, moe: MoeShape | None) -> str:
     if mixer.kind == "gqa" and mixer.window:
         name = "window"
     return f"{name}+moe" if moe else name
-
-
-def _weights(group: LayerGroup, *, active: bool) -> int:
-    total = group.ffn_weights
-    if group.attention is not None:
-        total += group.attention.weights
-    if group.moe is not None:
-        experts = group.moe.top_k if active else group.moe.num_experts
-        total += group.moe.shared_weights + group.moe.router_weights
-        total += experts * group.moe.expert_weights
-    return total
 
 
 @dataclass(frozen=True, slots=True)

@@ -36,11 +36,6 @@ def load_catalog_model(text: str) -> ModelArch:
     return found
 
 
-def catalog_names() -> tuple[str, ...]:
-    """Hub ids of all catalog models, sorted."""
-    return tuple(sorted(set(catalog_index()["names"].values())))
-
-
 @lru_cache(maxsize=4096)
 def _look_up(text: str) -> ModelArch | str:
     """The model, or the message of the error (so that both are remembered)."""

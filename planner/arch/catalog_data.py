@@ -1,4 +1,4 @@
-"""Where the catalog's files lie, and its index, read once."""
+"""The catalog's files and their index, each read once: rows by file, KV heads by shape."""
 
 import json
 from functools import lru_cache
@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 DATA = Path(__file__).parent / "data"
+Shape = tuple[str, int, int, int, int | None, int | None]
+"""(model_type, hidden, layers, heads, FFN width or None, vocabulary or None)."""
 
 
 @lru_cache(maxsize=1)
@@ -20,3 +22,16 @@ def catalog_row(file: str) -> dict[str, Any]:
     text = (DATA / "models" / f"{file}.json").read_text(encoding="utf-8")
     row: dict[str, Any] = json.loads(text)
     return row
+
+
+def twin_kv_heads(shape: Shape) -> tuple[int, str] | None:
+    """(KV heads, name) of the catalog model whose sizes all equal these, or None."""
+    return _kv_heads_by_shape().get(shape)
+
+
+@lru_cache(maxsize=1)
+def _kv_heads_by_shape() -> dict[Shape, tuple[int, str]]:
+    found: dict[Shape, tuple[int, str]] = {}
+    for kind, hidden, layers, heads, width, vocab, kv_heads, name in catalog_index()["shapes"]:
+        found[(kind, hidden, layers, heads, width, vocab)] = (kv_heads, name)
+    return found

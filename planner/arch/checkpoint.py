@@ -6,13 +6,13 @@ from pathlib import Path
 
 from planner.arch.hf import read_hf_config
 from planner.arch.json_file import MAX_CONFIG_BYTES, read_json_object
+from planner.arch.quant import known_format
 from planner.arch.quant_text import parse_quant
-from planner.arch.records import ModelArch, MtpShape, WeightFormat
+from planner.arch.records import ModelArch, MtpShape
 from planner.arch.safetensors_header import TensorInfo, read_header
 from planner.arch.weights import weight_bytes
 from planner.errors import InputError
 
-_PLAIN = WeightFormat("bf16", 16.0, "tensor", "bf16")
 _MAX_INDEX_BYTES = 32 << 20
 _MAX_SHARDS = 1024
 _MTP_MARKS = ("mtp.", ".mtp", "mtp_", "nextn", "eh_proj", "enorm")
@@ -183,7 +183,7 @@ def _measured(arch: ModelArch, tensors: dict[str, TensorInfo]) -> ModelArch:
 
 def _density_warning(arch: ModelArch, stored: int) -> list[str]:
     """Tensors that hold clearly more or fewer bits a weight than the config says."""
-    expected = weight_bytes(arch, arch.native_format or _PLAIN).total
+    expected = weight_bytes(arch, arch.native_format or known_format("bf16")).total
     if not expected or 0.8 <= stored / expected <= 1.25:
         return []
     return [

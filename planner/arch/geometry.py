@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+from planner.arch.catalog_data import twin_kv_heads
 from planner.arch.families import ALWAYS_MHA, GATED_ATTENTION, HEAD_DIM_DEFAULT
 from planner.arch.fields import Fields
 from planner.arch.layer_plan import LayerPlan
@@ -15,7 +16,6 @@ from planner.arch.mixers import (
 )
 from planner.arch.records import AttentionShape, SparseShape
 from planner.arch.recurrent import RECURRENT, beside_mamba, recurrent_mixer
-from planner.arch.shape_twins import twin_kv_heads
 from planner.errors import InputError
 
 _HEADS = ("num_attention_heads", "n_head", "n_heads", "num_heads")

@@ -3,11 +3,11 @@
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 
-from planner.arch.assemble import Layer, assemble
+from planner.arch.assemble import group_layers, with_parameters
 from planner.arch.gguf_header import GgufHeader, GgufTensor, read_gguf_header
 from planner.arch.gguf_layers import GgufLayers, block_of, is_table
 from planner.arch.quant import weight_format
@@ -104,24 +104,27 @@ class _Mix:
 
 
 def _assemble(layers: GgufLayers, path: Path, sizes: list[int], warnings: list[str]) -> ModelArch:
-    made: list[Layer] = layers.layers()
-    arch = assemble(
-        made,
+    made = layers.layers()
+    tables = sum(s for t, s in zip(layers.tensors, sizes, strict=True) if is_table(t.name))
+    arch = ModelArch(
         name=_model_name(layers, path),
         source=str(path),
         architecture=layers.architecture,
         hidden_size=layers.hidden,
         vocab_size=layers.vocab_size,
+        num_layers=len(made),
         tied_embeddings=not layers.has_tensor("output.weight"),
+        groups=group_layers(made),
         lookup_weights=layers.elements_of("per_layer_token_embd.weight"),
         mtp=_mtp(layers, warnings),
         max_position=layers.optional_int("context_length", high=1 << 40),
         native_format=_format(layers, path, sizes),
+        checkpoint_bytes=sum(sizes),
+        embedding_bytes=tables or None,
         assumptions=tuple(layers.assumptions),
         warnings=(*layers.warnings, *warnings),
     )
-    tables = sum(s for t, s in zip(layers.tensors, sizes, strict=True) if is_table(t.name))
-    return replace(arch, checkpoint_bytes=sum(sizes), embedding_bytes=tables or None)
+    return with_parameters(arch)
 
 
 def _model_name(layers: GgufLayers, path: Path) -> str:

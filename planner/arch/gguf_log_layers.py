@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
-from planner.arch.assemble import Feed, Layer, assemble
+from planner.arch.assemble import Feed, Layer, group_layers, with_parameters
 from planner.arch.families import PLAIN_FFN
 from planner.arch.feedforward import FeedForward
 from planner.arch.gguf_layers import DENSE_FIRST, SWA_PERIOD
@@ -35,21 +35,24 @@ def read_gguf_log(path: Path) -> ModelArch:
     architecture = info.words["arch"]
     reader = _Reader(info, architecture)
     fmt, size = _format(info)
-    arch = assemble(
-        reader.layers(),
+    layers = reader.layers()
+    arch = ModelArch(
         name=info.words.get("general.name") or path.stem,
         source=str(path),
         architecture=architecture,
         hidden_size=reader.hidden,
         vocab_size=reader.need("n_vocab"),
+        num_layers=len(layers),
         tied_embeddings=False,
+        groups=group_layers(layers),
         mtp=MtpShape(status="none"),
         max_position=info.one("n_ctx_train"),
         native_format=fmt,
+        checkpoint_bytes=size,
         assumptions=tuple(reader.assumptions),
         warnings=tuple(reader.warnings),
     )
-    return _held_to_print(replace(arch, checkpoint_bytes=size), info)
+    return _held_to_print(with_parameters(arch), info)
 
 
 def _held_to_print(arch: ModelArch, info: PrintInfo) -> ModelArch:

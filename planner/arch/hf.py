@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import Any
 
-from planner.arch.assemble import Feed, Layer, assemble, weigh_parts
+from planner.arch.assemble import Feed, Layer, group_layers, weigh_parts, with_parameters
 from planner.arch.block_configs import read_block_configs
 from planner.arch.families import (
     DENSE_BESIDE_MOE,
@@ -37,8 +37,7 @@ _WRAPPERS = (
     "text_model",
 )
 """Sections that hold the language model of a multimodal wrapper."""
-
-
+_POSITIONS = ("max_position_embeddings", "max_seq_len", "n_positions", "seq_length")
 _WITH_STATE = frozenset({"mamba", "mamba1", "parallel"})
 
 
@@ -64,25 +63,24 @@ def read_hf_config(
     plan, reader, layers = _layers(inner, model_type, hidden)
     tied, notes = _tied(outer, inner, model_type)
     quantisation, quant_notes = read_quant_config(outer, inner, quant)
-    arch = assemble(
-        layers,
+    arch = ModelArch(
         name=name,
         source=source,
         architecture=_architecture(outer, inner, model_type),
         hidden_size=hidden,
         vocab_size=_vocab_size(outer, inner),
+        num_layers=len(layers),
         tied_embeddings=tied,
+        groups=group_layers(layers),
         lookup_weights=_layer_inputs(inner, len(layers)),
         mtp=read_mtp(inner, layers, hidden),
-        max_position=inner.optional_int(
-            "max_position_embeddings", "max_seq_len", "n_positions", "seq_length", high=1 << 40
-        ),
+        max_position=inner.optional_int(*_POSITIONS, high=1 << 40),
         native_format=quantisation.weight,
         assumptions=(*spelled, *plan.assumptions, *reader.assumptions, *notes),
         warnings=(*_class_doubt(outer), *plan.warnings, *reader.warnings, *warnings, *quant_notes),
         extra=_extra(outer, quantisation.kv_dtype, reader.extra),
     )
-    return weigh_parts(arch, layers, quantisation.parts)
+    return weigh_parts(with_parameters(arch), layers, quantisation.parts)
 
 
 def _layers(

@@ -34,11 +34,11 @@ def read_mtp(config: Fields, layers: Sequence[Layer], hidden: int) -> MtpShape:
     full = [m for m in mixers if (m.window is None) is not light] or mixers
     feeds = [layer.feed for layer in layers if layer.feed is not None]
     dense, moe = split_feed(feeds[0 if light else -1] if feeds else None)
-    base = 2 * hidden * hidden + (full[-1].weights if full else 0)
-    base += dense.weights if dense else 0
-    total = active = base
-    if moe is not None:
-        always = moe.shared_weights + moe.router_weights
-        total += always + moe.num_experts * moe.expert_weights
-        active += always + moe.top_k * moe.expert_weights
-    return MtpShape(status="claimed", layers=count, weights=total, active_weights=active)
+    weights = 2 * hidden * hidden + (full[-1].weights if full else 0)
+    weights += dense.weights if dense else 0
+    return MtpShape(
+        status="claimed",
+        layers=count,
+        weights=weights + (moe.weights if moe else 0),
+        active_weights=weights + (moe.active_weights if moe else 0),
+    )

@@ -172,6 +172,14 @@ def weight_format(name: str) -> WeightFormat | None:
     return None if base is None else _gguf_assumed(upper, base.bits_per_weight)
 
 
+def known_format(name: str) -> WeightFormat:
+    """The format of a name that the tables hold."""
+    found = weight_format(name)
+    if found is None:
+        raise KeyError(name)
+    return found
+
+
 def _gguf_format(upper: str) -> WeightFormat | None:
     """A GGUF mix or type by its own name."""
     if upper in _MIXES:
@@ -197,14 +205,13 @@ def format_names() -> tuple[str, ...]:
     return (*_TENSOR, *_MIXES, *_BLOCKS, *_UNSLOTH, *_FORKS, *_SPECIAL)
 
 
-def kv_dtype_bytes(dtype: str) -> float | None:
-    """Bytes of one KV-cache element, or None for a type that is not known."""
-    key = dtype.strip().lower()
-    return KV_BYTES.get(KV_ALIASES.get(key, key))
-
-
 def kv_dtype_name(dtype: str) -> str | None:
     """The planner's spelling of a KV-cache type, or None when it is not known."""
     key = dtype.strip().lower()
     key = KV_ALIASES.get(key, key)
     return key if key in KV_BYTES else None
+
+
+def kv_dtype_bytes(dtype: str) -> float | None:
+    """Bytes of one KV-cache element, or None for a type that is not known."""
+    return KV_BYTES.get(kv_dtype_name(dtype) or "")

@@ -1,13 +1,13 @@
 """quantization_config of a config.json, and modelopt's hf_quant_config.json -> weight format."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from planner.arch.assemble import PartBits
+from planner.arch.assemble import PLAIN_BITS, PartBits
 from planner.arch.fields import Fields, short
-from planner.arch.quant import kv_dtype_name, weight_format
+from planner.arch.quant import known_format, kv_dtype_name, weight_format
 from planner.arch.quant_methods import mlx_format, own_method, unread
 from planner.arch.records import WeightFormat
 from planner.errors import InputError
@@ -66,12 +66,12 @@ def _weight(section: Fields, notes: list[str]) -> WeightFormat | None:
         notes += _exceptions(section)
         return _weight_only(section)
     if method == "mxfp4":
-        return _only_experts(weight_format("mxfp4"))
+        return _in_experts_only(known_format("mxfp4"))
     name = _named_method(method, section)
-    if name is not None or not method:
-        return weight_format(name) if name is not None else None
+    if name is not None:
+        return known_format(name)
     made = own_method(method, section, notes)
-    if made is None and not notes:
+    if made is None and method and not notes:
         notes.append(unread(method))
     return made
 
@@ -113,12 +113,12 @@ def _exceptions(section: Fields) -> list[str]:
     return [f"{found[0]} gives single modules other bits: not weighed"] if found else []
 
 
-def _weight_only(section: Fields) -> WeightFormat | None:
+def _weight_only(section: Fields) -> WeightFormat:
     """Group-wise integers: bits + (16-bit scale and a zero point of `bits`) per group."""
     bits = section.optional_int("bits", "w_bit", low=1, high=8) or 4
     group = section.optional_int("group_size", "q_group_size", low=-1) or 128
-    base = weight_format({2: "w2a16", 3: "w3a16", 8: "w8a16"}.get(bits, "w4a16"))
-    if base is None or group <= 0:
+    base = known_format({2: "w2a16", 3: "w3a16", 8: "w8a16"}.get(bits, "w4a16"))
+    if group <= 0:
         return base
     return replace(base, bits_per_weight=round(bits + (16 + bits) / group, 4), kind="derived")
 
@@ -144,7 +144,7 @@ def _algo(algo: str | None, section: Fields, notes: list[str]) -> WeightFormat |
         ("FP8", "fp8"),
     ):
         if part in key:
-            return weight_format(name)
+            return known_format(name)
     notes.append(f"quant_algo {short(algo)} has no reader here; give --quant")
     return None
 
@@ -160,14 +160,25 @@ def _mixed(section: Fields, notes: list[str]) -> WeightFormat | None:
         algos = {str(v.get("quant_algo", "")).upper() for v in values}
     if any("NVFP4" in a for a in algos) or not algos:
         notes.append("mixed precision: NVFP4 read as the main format, FP8 parts not weighed")
-        return weight_format("nvfp4")
-    return weight_format("fp8")
+        return known_format("nvfp4")
+    return known_format("fp8")
 
 
 def _groups(section: Fields, notes: list[str]) -> WeightFormat | None:
     """compressed-tensors groups; where several, each weighed by the modules that it lists."""
+    found = [(made, max(1, len(targets))) for made, targets in _group_formats(section)]
+    if not found:
+        return None
+    if len(found) == 1:
+        return found[0][0]
+    listed = ", ".join(f"{f.name} on {n} modules" for f, n in found)
+    notes.append(f"mixed precision: {listed}; bits averaged over the parts of the model")
+    return min((f for f, _ in found), key=lambda f: f.bits_per_weight)
+
+
+def _group_formats(section: Fields) -> Iterator[tuple[WeightFormat, Sequence[Any]]]:
+    """(format, modules that it is for) of each of the `config_groups`."""
     groups = section.section("config_groups")
-    found: list[tuple[WeightFormat, int]] = []
     for key, raw in groups.raw.items() if groups is not None else ():
         if not isinstance(raw, Mapping):
             continue
@@ -175,15 +186,7 @@ def _groups(section: Fields, notes: list[str]) -> WeightFormat | None:
         made = _group_format(group)
         targets = group.items("targets", most=MAX_MODULES) or ()
         if made is not None:
-            found.append((made, max(1, len(targets))))
-    if not found:
-        return None
-    if len(found) == 1:
-        return found[0][0]
-    narrow = min((f for f, _ in found), key=lambda f: f.bits_per_weight)
-    listed = ", ".join(f"{f.name} on {n} modules" for f, n in found)
-    notes.append(f"mixed precision: {listed}; bits averaged over the parts of the model")
-    return narrow
+            yield made, targets
 
 
 _PART_OF_WORD = {
@@ -202,16 +205,12 @@ def _parts(section: Fields) -> dict[str, float]:
     if groups is None or len(groups.raw) < 2:
         return {}
     sums: dict[str, list[float]] = {}
-    for key, raw in groups.raw.items():
-        if not isinstance(raw, Mapping):
-            continue
-        group = Fields(raw, f"{section.where}: config_groups.{short(key)}")
-        made = _group_format(group)
-        for target in (group.items("targets", most=MAX_MODULES) or ()) if made else ():
-            for word, part in _PART_OF_WORD.items():
-                if made is not None and isinstance(target, str) and word in target:
-                    sums.setdefault(part, []).append(made.bits_per_weight)
-                    break
+    for made, targets in _group_formats(section):
+        for target in targets:
+            words = (w for w in _PART_OF_WORD if isinstance(target, str) and w in target)
+            word = next(words, None)
+            if word is not None:
+                sums.setdefault(_PART_OF_WORD[word], []).append(made.bits_per_weight)
     return {part: sum(bits) / len(bits) for part, bits in sums.items()}
 
 
@@ -263,24 +262,21 @@ def _kv(section: Fields) -> str | None:
     return names.get(bits or 0)
 
 
-def _only_experts(expert: WeightFormat | None) -> WeightFormat | None:
-    """gpt-oss: experts in mxfp4, the rest in bf16."""
-    if expert is None:
-        return None
-    return replace(expert, bits_per_weight=16.0, expert_bits=expert.bits_per_weight)
+def _in_experts_only(weight: WeightFormat) -> WeightFormat:
+    """The format for the experts, with the rest in 16 bits (gpt-oss)."""
+    return replace(weight, bits_per_weight=PLAIN_BITS, expert_bits=weight.bits_per_weight)
 
 
 def _experts(inner: Fields, outer: Fields, weight: WeightFormat | None) -> WeightFormat | None:
     """Experts in another format than the rest: `expert_dtype`, or an ignore list that spares it."""
     dtype = (inner.text("expert_dtype") or "").lower()
     if dtype == "fp4":
-        base = weight or weight_format("bf16")
-        return replace(base, expert_bits=4.25) if base is not None else None
+        return replace(weight or known_format("bf16"), expert_bits=4.25)
     section = inner.section("quantization_config") or outer.section("quantization_config")
     ignored = section.items("ignore", most=MAX_MODULES) if section is not None else None
     if weight is None or not ignored or weight.expert_bits is not None:
         return weight
     spared = {str(name) for name in ignored if isinstance(name, str)}
     if any("self_attn" in n for n in spared) and any("shared_experts" in n for n in spared):
-        return replace(weight, bits_per_weight=16.0, expert_bits=weight.bits_per_weight)
+        return _in_experts_only(weight)
     return weight

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from planner.arch.fields import Fields, short
-from planner.arch.quant import weight_format
+from planner.arch.quant import known_format, weight_format
 from planner.arch.records import WeightFormat
 
 _WEIGHT_ONLY = {1: "w2a16", 2: "w2a16", 3: "w3a16", 4: "w4a16", 8: "w8a16"}
@@ -64,9 +64,9 @@ def mlx_format(section: Fields, notes: list[str]) -> WeightFormat | None:
     return _sized(bits, bits + 32 / group)
 
 
-def _sized(bits: int, stored: float) -> WeightFormat | None:
-    base = weight_format(_WEIGHT_ONLY.get(bits, "w4a16" if bits < 8 else "w8a16"))
-    return None if base is None else replace(base, bits_per_weight=round(stored, 4), kind="derived")
+def _sized(bits: int, stored: float) -> WeightFormat:
+    base = known_format(_WEIGHT_ONLY.get(bits, "w4a16" if bits < 8 else "w8a16"))
+    return replace(base, bits_per_weight=round(stored, 4), kind="derived")
 
 
 def _torchao(section: Fields) -> WeightFormat | None:
@@ -105,16 +105,16 @@ def _quark(section: Fields) -> WeightFormat | None:
     return None
 
 
-def _hqq(section: Fields) -> WeightFormat | None:
+def _hqq(section: Fields) -> WeightFormat:
     """HQQ: 16-bit scale and zero for each group."""
     inner = section.section("quant_config")
     params = inner.section("weight_quant_params") if inner is not None else None
     bits = params.optional_int("nbits", low=1, high=8) if params is not None else None
+    base = known_format("hqq")
     if params is None or bits is None:
-        return weight_format("hqq")
+        return base
     group = params.optional_int("group_size", low=1) or 64
-    base = weight_format("hqq")
-    return None if base is None else replace(base, bits_per_weight=round(bits + 32 / group, 4))
+    return replace(base, bits_per_weight=round(bits + 32 / group, 4))
 
 
 def _named_weights(section: Fields) -> WeightFormat | None:
@@ -123,7 +123,7 @@ def _named_weights(section: Fields) -> WeightFormat | None:
     return weight_format(_WEIGHT_ONLY.get(int(found.group(1)), "")) if found else None
 
 
-def _bitnet(_section: Fields) -> WeightFormat | None:
+def _bitnet(_section: Fields) -> WeightFormat:
     """Ternary weights, four to a byte."""
     return _sized(2, 2.0)
 
@@ -132,7 +132,7 @@ def _forward(section: Fields) -> WeightFormat | None:
     return weight_format((section.text("forward_dtype") or "").lower())
 
 
-def _aqlm(section: Fields) -> WeightFormat | None:
+def _aqlm(section: Fields) -> WeightFormat:
     """Codes of `nbits_per_codebook` bits, `num_codebooks` for each group of weights."""
     bits = section.optional_int("nbits_per_codebook", high=32) or 16
     books = section.optional_int("num_codebooks", high=32) or 1
@@ -153,7 +153,7 @@ def _foreign(method: str, section: Fields, notes: list[str]) -> WeightFormat | N
     )
     made = _sized(4 if bits < 8 else 8, bits)
     head = section.number("head_bits")
-    if made is not None and head is not None and 0.5 <= head <= 16:
+    if head is not None and 0.5 <= head <= 16:
         made = replace(made, head_bits=head, embedding_bits=16.0)
     return made
 

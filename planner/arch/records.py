@@ -82,6 +82,16 @@ class MoeShape:
     expert_width: int = 0
     """FFN width of one routed expert."""
 
+    @property
+    def weights(self) -> int:
+        """All weights of the block."""
+        return self.shared_weights + self.router_weights + self.num_experts * self.expert_weights
+
+    @property
+    def active_weights(self) -> int:
+        """Weights that one token touches."""
+        return self.shared_weights + self.router_weights + self.top_k * self.expert_weights
+
 
 @dataclass(frozen=True, slots=True)
 class LayerGroup:
@@ -95,6 +105,22 @@ class LayerGroup:
     """Weights of the dense feed-forward block; 0 where the layer is routed or has none."""
     ffn_width: int = 0
     moe: MoeShape | None = None
+
+    @property
+    def dense_weights(self) -> int:
+        """Weights of one layer beside its routed block."""
+        mixer = self.attention.weights if self.attention else 0
+        return mixer + self.ffn_weights
+
+    @property
+    def weights(self) -> int:
+        """All weights of one layer."""
+        return self.dense_weights + (self.moe.weights if self.moe else 0)
+
+    @property
+    def active_weights(self) -> int:
+        """Weights of one layer that one token touches."""
+        return self.dense_weights + (self.moe.active_weights if self.moe else 0)
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,9 +173,9 @@ class ModelArch:
     max_position: int | None
     native_format: WeightFormat | None
     """Format of the checkpoint that was read; None where it is plain bf16/fp16."""
-    params_total: int
-    params_active: int
-    params_kind: Kind
+    params_total: int = 0
+    params_active: int = 0
+    params_kind: Kind = "derived"
     named_format: WeightFormat | None = None
     """Format that the name it was asked by says (`-AWQ`, `-Q4_K_M.gguf`), where one does."""
     lookup_weights: int = 0

@@ -1,10 +1,10 @@
 """Bytes of a model at a weight format, and of its cache at a KV type: what the cost model asks."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from planner.arch.quant import KV_BYTES, kv_dtype_bytes
 from planner.arch.records import ModelArch, WeightFormat
-from planner.errors import InputError, MissingFact
+from planner.errors import InputError
 
 _PLAIN_BITS = 16
 """Bits of a checkpoint that is not quantised."""
@@ -114,20 +114,12 @@ def weight_bytes(arch: ModelArch, fmt: WeightFormat) -> WeightBytes:
         active_experts=counts.active_experts * expert,
         embedding=counts.embedding * embedding,
         head=counts.head * (embedding if arch.tied_embeddings else head),
-        mtp=_mtp_bytes(arch, counts, dense, expert),
+        mtp=counts.mtp * (expert if arch.is_moe else dense),
         tied=arch.tied_embeddings,
     )
     own = arch.native_format
     is_own = fmt == own if own is not None else fmt.bits_per_weight == _PLAIN_BITS
     return _scaled(made, arch) if arch.checkpoint_bytes is not None and is_own else made
-
-
-def _mtp_bytes(arch: ModelArch, counts: WeightCounts, dense: float, expert: float) -> float:
-    """MTP layers at the format of the layers that they repeat."""
-    if not counts.mtp:
-        return 0.0
-    share = expert if arch.is_moe else dense
-    return counts.mtp * share
 
 
 def _scaled(made: WeightBytes, arch: ModelArch) -> WeightBytes:
@@ -144,7 +136,8 @@ def _scaled(made: WeightBytes, arch: ModelArch) -> WeightBytes:
     else:
         whole = made.embedding + made.head
         embedding, head = tables * made.embedding / whole, tables * made.head / whole
-    return WeightBytes(
+    return replace(
+        made,
         attention=made.attention * factor,
         dense_ffn=made.dense_ffn * factor,
         shared=made.shared * factor,
@@ -153,7 +146,6 @@ def _scaled(made: WeightBytes, arch: ModelArch) -> WeightBytes:
         embedding=embedding,
         head=head,
         mtp=made.mtp * factor,
-        tied=made.tied,
     )
 
 
@@ -172,28 +164,3 @@ def kv_bytes_per_token(arch: ModelArch, kv_dtype: str = "bf16") -> float | None:
     each = kv_element_bytes(kv_dtype)
     found = arch.kv_bytes_per_token
     return None if found is None else found * each / _RECORD_BYTES
-
-
-def cache_bytes_per_seq(arch: ModelArch, kv_dtype: str, context_len: int) -> float:
-    """Cache of one sequence at a context: growing layers, windows up to their cap, states.
-
-    Raises:
-        MissingFact: the model's cache is compressed and no rule for its size is known.
-    """
-    scale = kv_element_bytes(kv_dtype) / _RECORD_BYTES
-    if arch.kv_bytes_per_token is None:
-        raise MissingFact(
-            f"bytes per token of the compressed KV cache of {arch.name} are not known; give the "
-            "value that the engine logs at start-up"
-        )
-    growing = arch.kv_bytes_per_token * context_len
-    local = 0.0
-    for group in arch.groups:
-        mixer = group.attention
-        if mixer is None or not mixer.stores_cache:
-            continue
-        if mixer.window and mixer.kv_bytes_per_token_16bit:
-            held = min(context_len, mixer.window)
-            local += group.count * held * mixer.kv_bytes_per_token_16bit
-        local += group.count * mixer.local_kv_bytes_per_seq
-    return (growing + local) * scale + arch.state_bytes_per_seq

@@ -97,8 +97,9 @@ def _main_mixer(arch: ModelArch) -> dict[str, Any]:
 def _storage(arch: ModelArch) -> dict[str, Any]:
     """Format of the checkpoint and its bytes, MTP layers left out."""
     from planner.arch import weights  # noqa: PLC0415
+    from planner.arch.quant import known_format  # noqa: PLC0415
 
-    fmt = arch.native_format or _plain_format()
+    fmt = arch.native_format or known_format("bf16")
     return {
         "weight_format": fmt.name,
         "bits_per_weight": fmt.bits_per_weight,
@@ -106,12 +107,6 @@ def _storage(arch: ModelArch) -> dict[str, Any]:
         "weight_bytes": round(weights.weight_bytes(arch, fmt).total),
         "checkpoint_bytes": arch.checkpoint_bytes,
     }
-
-
-def _plain_format() -> Any:
-    from planner.arch.quant import weight_format  # noqa: PLC0415
-
-    return weight_format("bf16")
 
 
 def _has_cache(arch: ModelArch) -> bool:

@@ -2,22 +2,20 @@
 
 import json
 from functools import lru_cache
-from importlib.resources import files
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from hwprofiles.provenance import WITH_FIELD_DOCS
-from hwprofiles.yamlfile import parse_untrusted, validate
+from hwprofiles.yamlfile import parse_shipped, parse_untrusted, validate
 from planner.cost.smooth import Floats
 from planner.design.shape import AttentionFamily, Latent, Shape
 from planner.design.space import widths
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+DATA = Path(__file__).parent / "data"
 Span = tuple[float, float | None]
 _CONFIG = ConfigDict(
     frozen=True, extra="forbid", use_attribute_docstrings=WITH_FIELD_DOCS, allow_inf_nan=False
@@ -103,8 +101,7 @@ class QualityTable(BaseModel):
 @lru_cache(maxsize=1)
 def shipped_table() -> QualityTable:
     """The table that ships with the planner."""
-    text = files("planner.design").joinpath("data/quality.yaml").read_text("utf-8")
-    return QualityTable.model_validate(yaml.load(text, _LOADER))  # noqa: S506 - a safe loader
+    return QualityTable.model_validate(parse_shipped(DATA / "quality.yaml"))
 
 
 def read_table(path: Path | None) -> QualityTable:
@@ -119,8 +116,8 @@ def read_table(path: Path | None) -> QualityTable:
 @lru_cache(maxsize=1)
 def evidence_rows() -> dict[str, dict[str, Any]]:
     """Supporting rows by id."""
-    text = files("planner.design").joinpath("data/quality_rows.jsonl").read_text("utf-8")
-    return {row["id"]: row for row in map(json.loads, text.splitlines())}
+    lines = (DATA / "quality_rows.jsonl").read_text("utf-8").splitlines()
+    return {row["id"]: row for row in map(json.loads, lines)}
 
 
 def facts_of(shape: Shape, params: Floats) -> dict[str, Floats]:

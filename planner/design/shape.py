@@ -7,6 +7,7 @@ by the same sums that the readers use.
 from dataclasses import dataclass
 from typing import Literal
 
+from planner.arch.assemble import with_parameters
 from planner.arch.mixers import (
     STATE_ELEMENT_BYTES,
     DeltaDims,
@@ -22,7 +23,6 @@ from planner.arch.records import (
     ModelArch,
     MoeShape,
     MtpShape,
-    WeightFormat,
 )
 
 AttentionFamily = Literal["gqa", "window", "mla", "linear"]
@@ -172,44 +172,22 @@ def _mtp(s: Shape) -> MtpShape:
         total = total + FFN_MATRICES * s.hidden_size * s.ffn_width
         return MtpShape("claimed", s.mtp_layers, total, total)
     moe = routed_block(s.hidden_size, s.routed)
-    always = total + moe.shared_weights + moe.router_weights
-    return MtpShape(
-        "claimed",
-        s.mtp_layers,
-        always + moe.num_experts * moe.expert_weights,
-        always + moe.top_k * moe.expert_weights,
-    )
+    return MtpShape("claimed", s.mtp_layers, total + moe.weights, total + moe.active_weights)
 
 
-def _weights(group: LayerGroup, *, active: bool) -> int:
-    mixer = group.attention.weights if group.attention else 0
-    total = mixer + group.ffn_weights
-    if group.moe is None:
-        return total
-    experts = group.moe.top_k if active else group.moe.num_experts
-    always = group.moe.shared_weights + group.moe.router_weights
-    return total + always + experts * group.moe.expert_weights
-
-
-def arch_of(
-    s: Shape, *, name: str = "design", native_format: WeightFormat | None = None
-) -> ModelArch:
+def arch_of(s: Shape) -> ModelArch:
     """The architecture of a shape; of every shape of a column."""
-    groups = _groups(s)
-    tables = s.vocab_size * s.hidden_size * (1 if s.tied_embeddings else 2)
-    return ModelArch(
-        name=name,
+    arch = ModelArch(
+        name="design",
         source="planner design",
         architecture=s.mixers.family,
         hidden_size=s.hidden_size,
         vocab_size=s.vocab_size,
         num_layers=s.num_layers,
         tied_embeddings=s.tied_embeddings,
-        groups=groups,
+        groups=_groups(s),
         mtp=_mtp(s),
         max_position=s.max_position,
-        native_format=native_format,
-        params_total=tables + sum(g.count * _weights(g, active=False) for g in groups),
-        params_active=tables + sum(g.count * _weights(g, active=True) for g in groups),
-        params_kind="derived",
+        native_format=None,
     )
+    return with_parameters(arch)

@@ -2,13 +2,12 @@
 
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from importlib.resources import files
-from typing import Any
+from pathlib import Path
 
 import numpy as np
-import yaml
 
 from hwprofiles.provenance import Kind
+from hwprofiles.yamlfile import parse_shipped
 from planner.arch.records import ModelArch, WeightFormat
 from planner.cost.smooth import Floats, Num
 from planner.design.shape import Shape
@@ -17,7 +16,7 @@ from planner.drafters.records import DrafterSpec, Family
 from planner.drafters.registry import family_of
 from planner.search.candidates import as_served
 
-_LOADER = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_TRAINING = Path(__file__).parent / "data" / "drafter_training.yaml"
 DRAFT_MODEL_SHARE = 200.0
 """Active target weights over those of a draft model that is trained for it (arXiv:2603.11053)."""
 SECONDS_PER_HOUR = 3600.0
@@ -100,19 +99,11 @@ class Recipe:
 
 
 @lru_cache(maxsize=1)
-def recipes() -> dict[str, Recipe]:
-    """Family -> recipe."""
-    text = files("planner.design").joinpath("data/drafter_training.yaml").read_text("utf-8")
-    tree: dict[str, Any] = yaml.load(text, _LOADER)  # noqa: S506 - a safe loader
-    return {name: Recipe(**row) for name, row in tree["recipes"].items()}
-
-
-@lru_cache(maxsize=1)
-def utilisation() -> float:
-    """Share of the dense bf16 peak that training reaches (assumed, see the data file)."""
-    text = files("planner.design").joinpath("data/drafter_training.yaml").read_text("utf-8")
-    tree: dict[str, Any] = yaml.load(text, _LOADER)  # noqa: S506 - a safe loader
-    return float(tree["utilisation"]["value"])
+def recipes() -> tuple[dict[str, Recipe], float]:
+    """(recipe of each family, share of the dense bf16 peak that training reaches)."""
+    table = parse_shipped(_TRAINING)
+    found = {name: Recipe(**row) for name, row in table["recipes"].items()}
+    return found, float(table["utilisation"]["value"])
 
 
 def training_hours(
@@ -122,14 +113,15 @@ def training_hours(
     for each pass of the target. `tokens` are those of the target's pretraining."""
     if spec is None:
         return 0.0
-    recipe = recipes()[variant.family]
+    known, utilisation = recipes()
+    recipe = known[variant.family]
     own = np.asarray(spec.core_weights, float)
     if recipe.with_target:
         flops: Floats = 6.0 * variant.mtp_layers * own * tokens
     else:
         target = 2.0 * recipe.target_passes * np.asarray(arch.params_active, float)
         flops = recipe.tokens * (6.0 * own + target)
-    return np.asarray(flops / (peak_flops * utilisation() * SECONDS_PER_HOUR))
+    return np.asarray(flops / (peak_flops * utilisation * SECONDS_PER_HOUR))
 
 
 def drafter_weights(spec: DrafterSpec | None) -> Num:

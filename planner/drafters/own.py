@@ -4,7 +4,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from planner.arch.assemble import assemble
 from planner.arch.fields import Fields
 from planner.arch.load import load_model
 from planner.arch.records import ModelArch, MtpShape
@@ -102,14 +101,15 @@ def inspect_drafter(path: Path) -> tuple[str, DrafterSpec] | None:
     vocabulary = own.shape.vocab_size or config.fields.need_int(
         "draft_vocab_size", "truncated_vocab_size"
     )
-    target = assemble(
-        (),
+    target = ModelArch(
         name="its target",
         source=str(path),
         architecture="",
         hidden_size=own.target_hidden,
         vocab_size=vocabulary,
+        num_layers=0,
         tied_embeddings=False,
+        groups=(),
         mtp=MtpShape(status="none"),
         max_position=None,
         native_format=None,

@@ -85,9 +85,7 @@ def target_layer(arch: ModelArch) -> tuple[int, int, int]:
     if group.moe is None:
         return total, total, 0
     moe = group.moe
-    total = total + moe.shared_weights + moe.router_weights
-    routed = moe.num_experts * moe.expert_weights
-    return total + routed, total + moe.top_k * moe.expert_weights, routed
+    return total + moe.weights, total + moe.active_weights, moe.num_experts * moe.expert_weights
 
 
 def target_bits(arch: ModelArch) -> tuple[float, float]:

@@ -1,20 +1,17 @@
 """Bytes by kind, and caches by context."""
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from planner.arch.catalog import load_catalog_model
-from planner.arch.quant import KV_BYTES, weight_format
+from planner.arch.quant import weight_format
 from planner.arch.records import WeightFormat
 from planner.arch.weights import (
-    cache_bytes_per_seq,
     kv_bytes_per_token,
     kv_element_bytes,
     weight_bytes,
     weight_counts,
 )
-from planner.errors import InputError, MissingFact
+from planner.errors import InputError
 
 
 def form(name: str) -> WeightFormat:
@@ -54,32 +51,11 @@ def test_a_tied_table_is_stored_once_and_read_as_head() -> None:
     assert made.total == made.linear_dense + made.head
 
 
-def test_windows_stop_growing_at_their_cap() -> None:
-    arch = load_catalog_model("gpt-oss-20b")
-    short = cache_bytes_per_seq(arch, "bf16", 100)
-    assert short == 24 * 100 * 2048  # both kinds grow below the window of 128
-    long = cache_bytes_per_seq(arch, "bf16", 10_000)
-    assert long == 12 * 10_000 * 2048 + 12 * 128 * 2048
-
-
-def test_states_do_not_shrink_with_the_kv_type() -> None:
-    arch = load_catalog_model("Qwen3.5-27B")
-    assert cache_bytes_per_seq(arch, "fp8", 0) == arch.state_bytes_per_seq == 144 << 20
-
-
-def test_compressed_cache_is_a_missing_fact() -> None:
+def test_no_rule_is_known_for_a_compressed_cache() -> None:
     arch = load_catalog_model("DeepSeek-V4-Flash")
     assert kv_bytes_per_token(arch) is None
-    with pytest.raises(MissingFact, match="compressed KV cache"):
-        cache_bytes_per_seq(arch, "bf16", 1000)
 
 
 def test_unknown_kv_type_lists_the_known_ones() -> None:
     with pytest.raises(InputError, match="q8_0"):
         kv_element_bytes("fp7")
-
-
-@given(kv=st.sampled_from(sorted(KV_BYTES)), context=st.integers(0, 200_000))
-def test_cache_never_shrinks_with_context(kv: str, context: int) -> None:
-    arch = load_catalog_model("gpt-oss-120b")
-    assert cache_bytes_per_seq(arch, kv, context + 1) >= cache_bytes_per_seq(arch, kv, context)
