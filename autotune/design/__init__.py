@@ -1,1 +1,1 @@
-"""Sampling a design space that is too large to go through."""
+"""What `planner design` does where optuna or transformers is installed: sampling, a check."""

@@ -12,7 +12,7 @@ pytest.importorskip("scipy")
 
 from autotune.tune.compare import log_ratios, ratio, spent
 from autotune.tune.judge import arm_results
-from autotune.tune.racing import MIN_BLOCKS, Race, standing
+from autotune.tune.racing import MIN_BLOCKS, Race, against, standing
 from autotune.tune.records import Cell, Sample
 
 FAST = Truth(4, 0.8)
@@ -111,6 +111,22 @@ def test_a_disturbed_block_of_the_machine_does_not_change_the_ratio() -> None:
 def test_repeated_looks_spend_no_more_than_the_whole_error() -> None:
     assert sum(spent(look, 7) for look in range(1, 8)) == pytest.approx(0.05)
     assert spent(1, 7) < spent(7, 7)
+
+
+@pytest.mark.parametrize(
+    ("slower", "swing", "decided"), [(0.005, 0.002, "alike"), (0.03, 0.014, None)]
+)
+def test_arms_are_alike_only_where_none_can_be_much_slower(
+    slower: float, swing: float, decided: str | None
+) -> None:
+    """Intervals of log speed: -0.010 to 0.000, and -0.066 to 0.006."""
+    series = [math.exp(slower + swing * sign) for sign in (1, -1, 1, -1, 0)]
+    race, cells = Race(("off", "a"), 8), _cells({"off": [1.0] * 5, "a": series})
+    found = against(race, cells, "a", "off")
+    assert found is not None
+    assert found.high > 1.0
+    assert (found.low > 0.98) == (decided == "alike")
+    assert standing(race, cells).decided == decided
 
 
 def test_equal_arms_are_rarely_called_different_over_all_looks() -> None:

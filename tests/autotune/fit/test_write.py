@@ -11,7 +11,7 @@ from autotune.fit.kernels import KernelFit
 from autotune.fit.robust import Fitted
 from planner.cost.constants import value
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 TEXT = """# a comment
 engines:
   # of engines
