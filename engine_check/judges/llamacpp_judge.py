@@ -66,7 +66,8 @@ def parse(argv: list[str]) -> Any:
         good = function(len(argv), words, record, SERVER, None)
     if not good:
         lines = [line for line in said.text().splitlines() if line.strip()]
-        raise ValueError(lines[0] if lines else "refused without a word")
+        errors = [line for line in lines if "error" in line.lower()] or lines
+        raise ValueError(errors[0] if errors else "refused without a word")
     return params
 
 
