@@ -7,6 +7,7 @@ from pathlib import Path
 
 from planner.acceptance.names import drafter_key
 from planner.acceptance.published import observations
+from planner.arch.catalog import load_catalog_model
 from planner.arch.records import ModelArch
 from planner.drafters.base import PublishedDrafter
 from planner.drafters.catalog import all_published, published_for
@@ -15,6 +16,8 @@ from planner.drafters.records import DrafterSpec, Family
 from planner.drafters.registry import DRAFTERS, family_of
 from planner.errors import InputError, MissingFact
 
+USUAL_DRAFT_LEN = 5
+"""D of a draft model that no table has, as most of those of the table are served."""
 PER_FAMILY = 2
 """Published checkpoints of one family that a search looks at."""
 _PACKAGED = ("gguf", "int4", "w4a16", "nvfp4", "-fp8")
@@ -178,6 +181,9 @@ def _named(arch: ModelArch, drafter_id: str, asked: tuple[Family, ...]) -> Draft
         if row.family in asked:
             spec = DRAFTERS[row.family].published(arch, row)
             return replace(spec, notes=(*spec.notes, f"published for {row.target}"))
+    whole = _whole_model(arch, drafter_id) if "external" in asked else None
+    if whole is not None:
+        return whole
     if len(asked) == 1:
         return _unlisted(arch, drafter_id, asked[0])
     near = difflib.get_close_matches(drafter_id, [r.drafter_id for r in local], 3, 0.4)
@@ -187,6 +193,22 @@ def _named(arch: ModelArch, drafter_id: str, asked: tuple[Family, ...]) -> Draft
         "name its family with --drafter to use that family's usual sizes, or give its config "
         "with --drafter-path"
     )
+
+
+def _whole_model(arch: ModelArch, drafter_id: str) -> DrafterSpec | None:
+    """A model of the catalog as draft model, in the format that its name says; None without one.
+
+    Raises:
+        InputError: its vocabulary is not the target's.
+    """
+    from planner.drafters.own import draft_model  # noqa: PLC0415 - only for names of no drafter
+
+    try:
+        draft = load_catalog_model(drafter_id)
+    except InputError:
+        return None
+    spec = draft_model(draft, drafter_id, arch)
+    return replace(spec, default_draft_len=USUAL_DRAFT_LEN)
 
 
 def _unlisted(arch: ModelArch, drafter_id: str, family: Family) -> DrafterSpec:

@@ -89,8 +89,8 @@ def target_layer(arch: ModelArch) -> tuple[int, int, int]:
 
 
 def target_bits(arch: ModelArch) -> tuple[float, float]:
-    """(core, head) bits per weight of the target as it was read."""
-    fmt = arch.native_format
+    """(core, head) bits per weight of the model as it was read, or as its name says."""
+    fmt = arch.named_format or arch.native_format
     return (fmt.bits_per_weight, fmt.head_bits) if fmt else (BF16_BITS, BF16_BITS)
 
 

@@ -22,7 +22,7 @@ def test_the_shipped_index_belongs_to_the_shipped_catalog() -> None:
 
 def test_every_published_row_is_sound() -> None:
     rows = all_published()
-    assert len(rows) == 317
+    assert len(rows) == 318
     for row in rows:
         assert row.family in FAMILIES
         assert row.draft_len >= 1
@@ -150,3 +150,28 @@ def test_a_module_smaller_than_the_targets_head_brings_its_own() -> None:
     assert not assistant.shared_head
     # the target's own head has 262,144 * 5,376 weights, three times the module
     assert drafters_for(QWEN36_27B, families=("mtp",)).specs[0].head_weights == 248_320 * 5_120
+
+
+@pytest.mark.parametrize(
+    ("target", "drafter", "gigabytes", "bits"),
+    [
+        ("Qwen3-32B", "Qwen/Qwen3-4B", 8.04, 16.0),
+        ("Qwen2.5-Coder-14B-Instruct", "Qwen/Qwen2.5-Coder-0.5B-Instruct Q8_0", 0.525, 8.5),
+        ("Llama-3.3-70B-Instruct", "meta-llama/Llama-3.1-8B-Instruct", 16.06, 16.0),
+    ],
+)
+def test_any_model_of_the_catalog_may_draft_in_the_format_that_its_name_says(
+    target: str, drafter: str, gigabytes: float, bits: float
+) -> None:
+    (spec,) = drafters_for(
+        load_catalog_model(target), families=["external"], drafter_id=drafter
+    ).specs
+    assert spec.weight_bytes / 1e9 == pytest.approx(gigabytes, rel=0.01)
+    assert (spec.drafter_id, spec.core_bits) == (drafter, bits)
+
+
+def test_a_draft_model_of_other_tokens_is_refused_by_name() -> None:
+    with pytest.raises(InputError, match="vocabulary of 262144, Qwen/Qwen3-32B has 151936"):
+        drafters_for(
+            load_catalog_model("Qwen3-32B"), families=["external"], drafter_id="gemma-3-1b"
+        )
