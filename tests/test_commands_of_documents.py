@@ -131,3 +131,13 @@ def files_that_documents_name(folder: Path) -> None:
     blocks = {**dense_block(0), **dense_block(1)}
     write(folder / "my-model.gguf", "llama", values, {**tables, **blocks}, tokens=1000)
     (folder / "metrics.txt").write_text(METRICS, encoding="utf-8")
+
+
+def test_the_python_of_the_documents_runs() -> None:
+    pytest.importorskip("jinja2", reason="extra [report]")
+    page = (ROOT / "docs" / "python.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"^```python\n(.*?)^```", page, re.DOTALL | re.MULTILINE)
+    assert len(blocks) >= 2
+    names: dict[str, object] = {}
+    exec("\n".join(blocks), names)  # noqa: S102  # our own page
+    assert names["plan"].best.draft_len  # type: ignore[attr-defined]

@@ -30,7 +30,7 @@ from planner.report.html.content import (
 from planner.report.html.dumbbells import Block, Pair, dumbbells
 from planner.report.html.evidence_tables import evidence_tables
 from planner.report.html.families import FAMILIES, look
-from planner.report.html.scatter import Dot, scatter
+from planner.report.html.scatter import Dot, agreement, scatter
 from planner.report.wording import family_title
 
 PREDICTED = Origin("fitted", "planner predict, with constants fitted without the row's origin")
@@ -127,6 +127,7 @@ def _speedups(rows: Sequence[Outcome]) -> Figure:
             origins={"D": AS_RUN},
         ),
         legend=_families(dots),
+        caption=agreement(dots),
     )
 
 
@@ -180,6 +181,7 @@ def _ratios(rows: Sequence[Outcome]) -> Figure:
         in_both_widths(lambda layout: scatter(dots, "", layout)),
         table,
         legend=_families(dots),
+        caption=agreement(dots),
     )
 
 

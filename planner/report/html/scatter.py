@@ -45,7 +45,17 @@ def scatter(dots: Sequence[Dot], unit: str, layout: Layout) -> Drawing:
         css, shape = look(dot.family)
         spot = Spot(x.at(dot.measured), y.at(dot.predicted))
         marks.append(marker(shape, spot, 2.6 if layout.narrow else 3.4, f"{css} dot", dot.title))
-    return Drawing(layout.width, side + 58, tuple(marks))
+    return Drawing(side + 58, side + 58, tuple(marks))
+
+
+def agreement(dots: Sequence[Dot]) -> str:
+    """How many lie in the band, and on which side the others."""
+    near = sum(dot.measured / NEAR <= dot.predicted <= dot.measured * NEAR for dot in dots)
+    low = sum(dot.predicted < dot.measured / NEAR for dot in dots)
+    return (
+        f"Of {len(dots)} marks {near} are in the shaded band, {low} below it (predicted lower than "
+        f"measured) and {len(dots) - near - low} above."
+    )
 
 
 def _axes(x: Scale, y: Scale, unit: str) -> list[Mark]:
