@@ -8,6 +8,8 @@ from planner.errors import InputError, NoFeasiblePlan
 from planner.search.question import Question
 from planner.search.recommend import recommend
 from planner.search.records import Plan
+from planner.search.situation import situation
+from planner.search.sweep import search
 
 V4_FLASH = "DeepSeek-V4-Flash"
 CEILING = "the host, not speculation, is the ceiling"
@@ -109,3 +111,17 @@ def test_a_shorter_context_that_is_named_fits() -> None:
 def test_unified_memory_has_nothing_to_offload() -> None:
     with pytest.raises(InputError, match="shares its memory with the processor"):
         hybrid("dgx spark", None, "layers=10", "Qwen3-8B")
+
+
+def test_experts_make_room_for_all_that_a_drafter_brings() -> None:
+    """The cache of a block drafter takes more than its weights here: 1280 MiB, and 868."""
+    asked = Question(
+        "Qwen/Qwen3-30B-A3B", "3060", host="DDR5-5600 2 channels", offload="auto", batch=(8,),
+        context=(8192,), engine="llama.cpp", drafter="dspark", calibration="none",
+    )  # fmt: skip
+    found = situation(asked)
+    results = [one for one in search(found).drafted if one.spec]
+    assert results
+    for one in results:
+        assert one.memory.drafter_kv.max() > one.memory.drafter_weights.max()
+        assert one.usable[found.headline].any()

@@ -8,7 +8,8 @@ import pytest
 
 from autotune.load.records import Answer, DraftCounts
 from autotune.tune.conditions import Watch
-from autotune.tune.measure import _counted, counts_of
+from autotune.tune.measure import _counted, _foreign_tokens, counts_of
+from autotune.tune.records import Sample
 from planner.acceptance.spec_counters import SpecCounters
 
 
@@ -31,6 +32,21 @@ def test_answers_count_where_the_metrics_do_not() -> None:
     assert (found.drafted_rounds, found.draft_tokens, found.accepted_tokens) == (3, 12, 9)
     assert counts_of(SpecCounters(), [_answer(None)]) is None
     assert counts_of(SpecCounters(), [_answer(DraftCounts(8, 5))]) is None
+
+
+@pytest.mark.parametrize(
+    ("each", "counted", "foreign"),
+    [
+        (50, None, None), (50, 100, 0), (50, 104, 0), (50, 105, 5), (50, 90, 0),
+        (5000, 10_200, 0), (5000, 10_201, 201),
+    ],
+)  # fmt: skip
+def test_tokens_beyond_our_own_are_others(
+    each: int, counted: float | None, foreign: int | None
+) -> None:
+    """Two answers; counters may lag by two tokens of each, or by 2 % of all."""
+    sample = Sample(prompt_id="p", workload="chat", tokens=each, ttft_s=0.1, decode_s=1.0)
+    assert _foreign_tokens(counted, [sample, sample]) == foreign
 
 
 def test_the_first_card_is_read_where_a_driver_is(monkeypatch: pytest.MonkeyPatch) -> None:
