@@ -22,6 +22,7 @@ from autotune.calibrate.probes import (
     AttentionProbe,
     CopyProbe,
     ExpertProbe,
+    GemmDtype,
     GemmProbe,
     LaunchProbe,
     StreamProbe,
@@ -36,7 +37,7 @@ from planner.errors import MeasurementUnstable
 
 LEARNT = 0.6
 """Share of a prior's spread that is left of a constant at most, for it to count as measured."""
-GEMM_DTYPES = ("bf16", "fp8")
+GEMM_DTYPES: tuple[GemmDtype, ...] = ("bf16", "fp8")
 STREAM_SHARE = 0.91
 """Streaming read over the datasheet rate: 0.91 RTX 3090, 0.87-0.92 A100, 0.95-0.97 H100 PCIe,
 0.97 V100, 0.85 GB10."""
@@ -73,7 +74,9 @@ def _rate(series: Series, key: str) -> str:
     return f"{amount / 1e12:.1f} TFLOP/s" if key == "flops" else f"{amount / GB:.1f} GB/s"
 
 
-def _constants_of(dtype: str, found: Fitted, torch_version: str) -> Iterator[tuple[str, Sourced]]:
+def _constants_of(
+    dtype: GemmDtype, found: Fitted, torch_version: str
+) -> Iterator[tuple[str, Sourced]]:
     ref = (
         f"{found.rows} products timed with torch {torch_version}, "
         f"median error {100 * found.median:.0f} %"
@@ -113,7 +116,7 @@ def with_measured_memory(
 
 def _products(
     measured: CardMeasured, before: Device, device: Device
-) -> Iterator[tuple[str, Fitted, tuple[Compared, ...]]]:
+) -> Iterator[tuple[GemmDtype, Fitted, tuple[Compared, ...]]]:
     share = power_share(device, measured.before.power_limit_w)
     for dtype in GEMM_DTYPES:
         work = products(measured.series, dtype)

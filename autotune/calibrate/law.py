@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from autotune.calibrate.probes import AllReduceProbe, AttentionProbe, GemmProbe, Probe
+from autotune.calibrate.probes import AllReduceProbe, AttentionProbe, GemmDtype, GemmProbe, Probe
 from autotune.calibrate.samples import Series
 from autotune.fit.robust import Fitted, Prior, fit
 from hwprofiles.device import Device
@@ -32,7 +32,7 @@ PRODUCT_FLOOR_S = 3e-6
 class Products:
     """Timed matrix products of one number format as columns."""
 
-    dtype: str
+    dtype: GemmDtype
     rows: Floats
     weight_bytes: Floats
     flops: Floats
@@ -41,7 +41,7 @@ class Products:
     """Factor on each residual."""
 
 
-def products(pairs: Iterable[Pair], dtype: str) -> Products | None:
+def products(pairs: Iterable[Pair], dtype: GemmDtype) -> Products | None:
     """The products of a format; None where fewer than four were timed."""
     found = [(p, s) for p, s in pairs if isinstance(p, GemmProbe) and p.dtype == dtype]
     if len(found) < 4:
@@ -72,18 +72,18 @@ def product_seconds(
     return np.asarray(values["floor_s"] + smooth_max(values["smooth_power"], memory, compute))
 
 
-def full_rate(device: Device, dtype: str) -> float:
+def full_rate(device: Device, dtype: GemmDtype) -> float:
     """Peak that a `flops_fraction` is a share of; GeForce cards halve it, and the model caps there.
 
     Without the cap a fit sees which way to go.
     """
-    rate = device.flops.get(dtype)  # type: ignore[call-overload]
+    rate = device.flops.get(dtype)
     if rate and dtype != "bf16":
         return float(rate)
     return device.fp16_accumulate_flops or half_flops(device)
 
 
-def shipped_values(device: Device, dtype: str) -> dict[str, float]:
+def shipped_values(device: Device, dtype: GemmDtype) -> dict[str, float]:
     """The same constants as they are in force, the share of the peak as the model caps it."""
     reached = reached_flops(device, dtype, value("formats", dtype, "flops_fraction"))
     return {
@@ -94,7 +94,7 @@ def shipped_values(device: Device, dtype: str) -> dict[str, float]:
     }
 
 
-def _priors(device: Device, dtype: str) -> dict[str, Prior]:
+def _priors(device: Device, dtype: GemmDtype) -> dict[str, Prior]:
     had = shipped_values(device, dtype)
     widths = {
         "floor_s": (0.8, 0.1, 20.0),

@@ -3,7 +3,8 @@
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-DTYPE_BYTES = {"bf16": 2, "fp8": 1}
+GemmDtype = Literal["bf16", "fp8"]
+DTYPE_BYTES: dict[GemmDtype, int] = {"bf16": 2, "fp8": 1}
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +32,7 @@ class StreamProbe:
 class GemmProbe:
     """rows x depth times depth x columns, the weights cold."""
 
-    dtype: Literal["bf16", "fp8"]
+    dtype: GemmDtype
     rows: int
     columns: int
     depth: int
