@@ -21,6 +21,7 @@ from tune_results import tune_result
 from autotune.build.folder import write_build
 from autotune.calibrate.keep import keep
 from autotune.calibrate.samples import Series
+from autotune.commands.feedback import command as feedback
 from autotune.tune.html_page import tune_page
 from autotune.tune.records import Arm, Cell, Prompt, Sample
 from autotune.tune.run import _save
@@ -28,7 +29,6 @@ from autotune.tune.schedule import Effort
 from autotune.tune.state import SampleFile, header_of
 from autotune.tune.storage import open_study, written_in
 from autotune.watch.kept import Kept, write_kept
-from hwprofiles.calibration import replace_file
 from hwprofiles.schema import Calibration
 from planner.cli.main import EXIT_CODES, EXIT_OUTSIDE
 from planner.design.answer import design
@@ -44,6 +44,7 @@ from planner.search.records import Launch
 from planner.search.situation import situation
 from planner.search.sweep import search
 from spec_kernels.manifest import BuildManifest
+from tools.fuzz.kept import result_samples
 from tools.fuzz.live import calibration_samples
 from tools.fuzz.samples import manifest_samples
 
@@ -112,7 +113,10 @@ def state(folder: Path, turn: str) -> None:
 
 def row(folder: Path, turn: str) -> None:
     """`feedback --out`."""
-    replace_file(folder / "row.jsonl", turn + LONG)
+    where = folder.parent / "tune.json"
+    if turn == "1":
+        where.write_bytes(result_samples()[0])
+    feedback(result=where, model=f"org/name{turn}", out=folder / "row.jsonl")
 
 
 def kernels(folder: Path, turn: str) -> None:
@@ -144,13 +148,13 @@ def seen(folder: Path) -> dict[str, bytes]:
     return {str(p.relative_to(folder)): p.read_bytes() for p in folder.rglob("*") if p.is_file()}
 
 
-def fill(disk: Path) -> None:
-    """Leave one page."""
+def fill(disk: Path, left_bytes: int) -> None:
+    """Take what there is but for that."""
     filler = disk / "filler"
     with suppress(OSError), filler.open("wb", buffering=0) as stream:
         while stream.write(b"\0" * 4096):
             pass
-    os.truncate(filler, filler.stat().st_size - 4096)
+    os.truncate(filler, filler.stat().st_size - left_bytes)
 
 
 def tried(name: str, disk: Path) -> dict[str, object]:
@@ -159,7 +163,7 @@ def tried(name: str, disk: Path) -> dict[str, object]:
     folder.mkdir()
     WRITERS[name](folder, "1")
     before = seen(folder)
-    fill(disk)
+    fill(disk, 0 if name == "row" else 4096)  # a row is short; the others stop half way
     said: dict[str, object] = {"wrote": sorted(before)}
     try:
         WRITERS[name](folder, "2")
