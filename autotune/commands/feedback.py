@@ -10,6 +10,7 @@ import typer
 
 from autotune.tune.share import evidence_row, read_result
 from hwprofiles.calibration import replace_file
+from planner.errors import OutsideFailure
 
 
 def command(
@@ -30,6 +31,11 @@ def command(
     """Print the measured arm as one line of evidence: figures and public names, nothing else."""
     line = json.dumps(evidence_row(read_result(result), arm=arm, model=model))
     if out is not None:
-        replace_file(out, line + "\n")
+        try:
+            replace_file(out, line + "\n")
+        except OSError as error:
+            raise OutsideFailure(
+                f"{out} cannot be written ({error.strerror or error}); give another --out"
+            ) from error
         return
     print(line)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from autotune.tune.storage import seed_of_process, shared_study
+from autotune.tune.storage import seed_of_process, shared_study, written_in
 from planner.design.answer import Searched, Space, nothing_left, result_of, scores_of, spaces_of
 from planner.design.pool import Ground, Pool, evaluate_column, merged
 from planner.design.question import DesignQuestion
@@ -67,7 +67,8 @@ def sample(
     study = _open(problem, sampling)
     finished = _finished(study)
     while len(finished) < sampling.trials:
-        _one_trial(study, problem)
+        with written_in(sampling.where):
+            _one_trial(study, problem)
         finished = _finished(study)
         if done is not None:
             done(len(finished), sampling.trials)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -122,6 +124,20 @@ def _no_study(optuna: ModuleType) -> tuple[type[Exception], ...]:
     except ImportError:
         return (*plain, optuna.exceptions.OptunaError)
     return (*plain, optuna.exceptions.OptunaError, SQLAlchemyError)
+
+
+@contextmanager
+def written_in(where: str) -> Iterator[None]:
+    """A failure of the disk that names nothing is the study's: Optuna names no file."""
+    try:
+        yield
+    except OSError as error:
+        if error.filename is not None:
+            raise
+        raise OutsideFailure(
+            f"the study {where} cannot be written: {error.strerror or error}; make room, finished "
+            "trials are kept"
+        ) from error
 
 
 def open_study(where: str, name: str, seed: int) -> optuna.Study:

@@ -15,7 +15,7 @@ from autotune.tune.schedule import Effort
 from autotune.tune.session import require_plain_baseline
 from autotune.tune.space import Space, space_of
 from autotune.tune.stage import Stage
-from autotune.tune.storage import open_study
+from autotune.tune.storage import open_study, written_in
 from autotune.tune.study import best_settings, rows, run_trials
 from planner.errors import InputError, MeasurementUnstable
 
@@ -91,7 +91,8 @@ def finalists(
     space = space_of(arms, wanted.varied)
     off = next(arm for arm in arms if arm.is_off)
     study = open_study(wanted.where, STUDY_NAME, material.effort.seed)
-    own = run_trials(study, space, Bench(material, off, space), wanted.trials)
+    with written_in(wanted.where):
+        own = run_trials(study, space, Bench(material, off, space), wanted.trials)
     known = [one for one in best_settings(study, FINALISTS) if _of(space, one)]
     if not known:
         raise MeasurementUnstable(

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from autotune.watch.clock import Clock
-from autotune.watch.events import Event, Stopped
+from autotune.watch.events import Event, Stopped, Trouble
 from autotune.watch.exporter import WatchPage
 from autotune.watch.kept import read_kept, write_kept
 from autotune.watch.watcher import Watcher
+from planner.errors import OutsideFailure
 
 _SAVE_EVERY_S = 60.0
 
@@ -32,6 +33,7 @@ def follow(watcher: Watcher, how: Following, clock: Clock) -> None:
 
     Raises:
         EndpointFailure: the engine does not answer when it is first asked.
+        OutsideFailure: the state cannot be written at the end.
         KeyboardInterrupt: the user's, after the state was written.
     """
     how.say(watcher.start(read_kept(how.state) if how.state else None))
@@ -48,15 +50,18 @@ def follow(watcher: Watcher, how: Following, clock: Clock) -> None:
                 break
             if now_s - saved_s >= _SAVE_EVERY_S:
                 saved_s = now_s
-                _save(watcher, how.state)
+                try:
+                    _save(watcher, how.state)
+                except OutsideFailure as full:  # what is watched matters more than its file
+                    how.say(Trouble(time=clock.wall(), reason=str(full), next_try_s=_SAVE_EVERY_S))
             clock.sleep(watcher.wait_s)
     finally:
-        _save(watcher, how.state)
         how.say(
             Stopped(
                 time=clock.wall(), reason=reason, polls=watcher.polls, failures=watcher.failures
             )
         )
+        _save(watcher, how.state)
 
 
 def _save(watcher: Watcher, path: Path | None) -> None:

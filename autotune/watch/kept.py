@@ -13,7 +13,7 @@ from planner.acceptance.metrics_page import MAX_POSITION
 from planner.acceptance.posterior import PositionCounts
 from planner.acceptance.spec_counters import MAX_COUNT, SpecCounters
 from planner.arch.json_file import read_bounded
-from planner.errors import InputError
+from planner.errors import InputError, OutsideFailure
 
 _MAX_BYTES = 1 << 20
 _NEXT = "move it away, or give another --state"
@@ -82,5 +82,15 @@ def read_kept(path: Path) -> Kept | None:
 
 
 def write_kept(path: Path, kept: Kept) -> None:
-    """Put the file in the place of the earlier one, whole or not at all."""
-    replace_file(path, kept.model_dump_json(indent=1) + "\n")
+    """Put the file in the place of the earlier one, whole or not at all.
+
+    Raises:
+        OutsideFailure: the disk refused.
+    """
+    try:
+        replace_file(path, kept.model_dump_json(indent=1) + "\n")
+    except OSError as error:
+        raise OutsideFailure(
+            f"the state {path} cannot be written ({error.strerror or error}); make room, or give "
+            "another --state"
+        ) from error
