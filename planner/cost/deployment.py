@@ -293,6 +293,11 @@ def all_reduce_lines(device: Device, ranks: int) -> tuple[tuple[float, float], t
     return pairs[0], pairs[-1]
 
 
+def host_overlap(engine: str) -> float:
+    """1 where the host launches every kernel itself, ahead of the GPU (no captured graphs)."""
+    return 1.0 if engine == "transformers" else 0.0
+
+
 def _overhead(d: Deployment) -> OverheadCoefficients:
     arch, tp = d.arch, d.tp
     (floor, per_byte), (far_floor, far_per_byte) = all_reduce_lines(d.device, tp)
@@ -300,7 +305,7 @@ def _overhead(d: Deployment) -> OverheadCoefficients:
     return OverheadCoefficients(
         layer_s=arch.num_layers * value("engines", d.engine, "layer_us") * 1e-6,
         step_s=value("engines", d.engine, "step_us") * 1e-6 * d.layer_split**0.5,
-        overlap=1.0 if d.engine == "transformers" else 0.0,
+        overlap=host_overlap(d.engine),
         all_reduces=2.0 * arch.num_layers if tp > 1 else 0.0,
         all_reduce_floor_s=floor,
         all_reduce_s_per_row=per_byte * row_bytes,

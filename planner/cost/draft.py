@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from planner.cost.card import Card
-from planner.cost.smooth import Floats, Num, smooth_max
+from planner.cost.smooth import Floats, Num, beside_host, smooth_max
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +36,8 @@ class DraftCoefficients:
     """Tokens it attends to at most."""
     pass_s: Num
     """Launch and host time of one pass."""
+    overlap: Num
+    """1 where host and GPU run side by side and the slower one shows (eager transformers)."""
     serial_s_per_token: Num
     link_s_per_round: Num
     """Exchange with another device, where the drafter runs elsewhere."""
@@ -53,7 +55,8 @@ def pass_time(c: DraftCoefficients, batch: Num, rows: Num, context: Num) -> Floa
     tokens = np.minimum(np.asarray(context, float), c.window)
     cache = np.asarray(batch, float) * c.kv_bytes_per_token * tokens
     attention = cache / (0.75 * np.asarray(c.card.dram_bytes_per_s))
-    return np.asarray(smooth_max(c.smooth, memory, compute) + attention + c.pass_s)
+    device = smooth_max(c.smooth, memory, compute) + attention
+    return beside_host(device, c.pass_s, c.overlap)
 
 
 def draft_time(

@@ -9,6 +9,7 @@ from planner.cost.deployment import (
     NO_WINDOW,
     Deployment,
     card_of,
+    host_overlap,
     power_share,
     reached_flops,
     routed_experts,
@@ -50,7 +51,7 @@ def draft_coefficients(
     if spec is None:
         return DraftCoefficients(
             device.card, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0,
-            value("smooth_power"), 0.0, NO_WINDOW, 0.0, 0.0, 0.0, 0.0,
+            value("smooth_power"), 0.0, NO_WINDOW, 0.0, 0.0, 0.0, 0.0, 0.0,
         )  # fmt: skip
     speed = 1.0 if d.draft_device else math.sqrt(d.tp)
     experts, top_k = routed_experts(d.arch)
@@ -75,10 +76,18 @@ def draft_coefficients(
         kv_bytes_per_token=spec.kv_bytes_per_token / speed,
         window=float(spec.window or NO_WINDOW),
         pass_s=usual_pass_s if device.pass_s is None else device.pass_s,
+        overlap=host_overlap(d.engine),
         serial_s_per_token=work.serial_s_per_token,
         link_s_per_round=device.link_s if passes else 0.0,
         link_s_per_row=handed_over / device.link_bytes_per_s,
     )
+
+
+def _rewind(d: Deployment, spec: DrafterSpec | None) -> float:
+    """Seconds to copy the recurrent state of one sequence to the host and back, the drafter's own
+    included."""
+    mib = (d.arch.state_bytes_per_seq + (spec.state_bytes_per_seq if spec else 0)) / 2**20
+    return mib * value("engines", d.engine, "state_copy_us_per_mib") * 1e-6
 
 
 def round_coefficients(
@@ -95,4 +104,5 @@ def round_coefficients(
         draft=draft_coefficients(d, spec, work),
         round_s=value("engines", d.engine, "round_us") * 1e-6,
         row_s=row.value * 1e-6 if row else 0.0,
+        rewind_s=_rewind(d, spec) if work.rewinds_state else 0.0,
     )

@@ -22,6 +22,8 @@ class RoundCost:
     draft_s: Floats
     verify_s: Floats
     """T_verify, the engine's fixed cost of a round included."""
+    rewind_s: Floats
+    """What of it goes into putting a recurrent state back."""
     target_s: Floats
     """T_target of plain decoding: of this deployment, or of one without room for a drafter."""
 
@@ -41,6 +43,9 @@ class RoundCoefficients:
     """Fixed cost of a drafted round: sampling, rejection, scheduling."""
     row_s: Num
     """What each drafted row of each sequence costs beyond the model, where that was measured."""
+    rewind_s: Num
+    """Copying the recurrent state of one sequence out before a round and back after it; 0 where the
+    engine keeps a state for each drafted position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +76,13 @@ def with_draft(c: RoundCoefficients, at: Point, target: StepTime, verify: StepTi
     drafts = np.asarray(at.draft_len, float) > 0
     rows = np.asarray(at.batch, float) * (np.asarray(at.rows) - 1.0)
     extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * rows, 0.0)
+    # From the copy, the accepted tokens are decoded once more: about the time of a plain step.
+    rewinds = drafts & (np.asarray(c.rewind_s) > 0)
+    rewind = np.where(rewinds, np.asarray(at.batch) * c.rewind_s + target.total, 0.0)
     drafted = draft_time(c.draft, at.batch, at.draft_len, at.context, at.branches)
     # Where a kernel hands over late, more rows can take less time; no gain is promised from that.
-    verify_s = np.maximum(verify.total, target.total) + extra
-    return RoundCost(target, verify, drafted, verify_s, target.total)
+    verify_s = np.maximum(verify.total, target.total) + extra + rewind
+    return RoundCost(target, verify, drafted, verify_s, rewind, target.total)
 
 
 def speedup(tokens_drafted: Num, ratio: Num, share: Num, lookup: Num) -> Floats:

@@ -11,6 +11,8 @@ Num = float | Floats
 """A number, or an array of numbers that broadcasts with the others of the same call."""
 
 Record = TypeVar("Record")
+_HOST_POWER = 4.0
+"""Corner between a host and the device that it feeds."""
 
 
 def smooth_max(power: Num, *times: Num) -> Floats:
@@ -19,6 +21,12 @@ def smooth_max(power: Num, *times: Num) -> Floats:
     Equals max() for power -> infinity and the sum for power 1.
     """
     return np.asarray(sum(np.power(t, power) for t in times) ** (1.0 / np.asarray(power)))
+
+
+def beside_host(device_s: Num, host_s: Num, overlap: Num) -> Floats:
+    """Time of a device that a host feeds: the slower of the two where they overlap, else both."""
+    side_by_side = smooth_max(_HOST_POWER, device_s, host_s)
+    return np.where(np.asarray(overlap) > 0, side_by_side, np.asarray(device_s) + host_s)
 
 
 def staircase(waves: Num, smooth_above: float) -> Floats:

@@ -12,7 +12,7 @@ import numpy as np
 
 from planner.cost.attention import AttentionKernel, AttentionWork, attention_seconds
 from planner.cost.card import Card
-from planner.cost.smooth import Floats, Num, smooth_max
+from planner.cost.smooth import Floats, Num, beside_host, smooth_max
 
 ROUTED_ROWS = 64.0
 """Tokens of a pass from which llama.cpp's expert calls are shared by all that come (assumed)."""
@@ -231,9 +231,6 @@ def step_time(
     far = c.overhead.far_floor_s + np.asarray(c.overhead.far_s_per_row) * n
     reduce = c.overhead.all_reduces * np.minimum(near, far)
     device = gemm + host + attention + reduce
-    launch = np.asarray(c.overhead.layer_s)
-    together = np.where(
-        np.asarray(c.overhead.overlap) > 0, smooth_max(4.0, device, launch), device + launch
-    )
+    together = beside_host(device, c.overhead.layer_s, c.overhead.overlap)
     total = together + c.overhead.step_s
     return StepTime(gemm, host, attention, np.asarray(reduce), total - device, total)

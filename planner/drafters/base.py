@@ -75,7 +75,11 @@ class DrafterFamily(ABC):
         """What one round asks of it: one pass of D + 1 rows where it drafts in parallel."""
         if not spec.parallel:
             return self.usual_work
-        return replace(ONE_PASS, hidden_states=self.usual_work.hidden_states)
+        return replace(
+            ONE_PASS,
+            hidden_states=self.usual_work.hidden_states,
+            rewinds_state=self.usual_work.rewinds_state,
+        )
 
     def in_format(self, spec: DrafterSpec, fmt: WeightFormat) -> DrafterSpec:
         """The same drafter beside a target stored in another format; a shared head follows it."""

@@ -67,7 +67,7 @@ class External(DrafterFamily):
     """D sequential passes of a whole small model, its own head included."""
 
     family = "external"
-    usual_work = replace(PASS_PER_TOKEN, passes_fixed=DIGEST_PASSES)
+    usual_work = replace(PASS_PER_TOKEN, passes_fixed=DIGEST_PASSES, rewinds_state=True)
 
     def applies(self, arch: ModelArch) -> str | None:
         """Only with a known smaller model of the same vocabulary."""

@@ -17,7 +17,7 @@ class Ngram(DrafterFamily):
     """No pass at all; a look-up in every round, a draft in some."""
 
     family = "ngram"
-    usual_work = replace(NO_WORK, lookup_fraction=LOOKUP_FRACTION)
+    usual_work = replace(NO_WORK, lookup_fraction=LOOKUP_FRACTION, rewinds_state=True)
 
     def template(self, arch: ModelArch) -> DrafterSpec:
         """Nothing to load."""

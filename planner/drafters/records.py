@@ -87,6 +87,9 @@ class DraftWork:
     """Share of a decode step that the drafter costs in every round even when it drafts nothing."""
     hidden_states: int = 0
     """Hidden states of the target that it takes in for each verified token."""
+    rewinds_state: bool = False
+    """Whether a recurrent state of the target is put back from a copy after a rejection, because
+    no state is kept for each drafted position."""
 
 
 NO_WORK = DraftWork(passes_fixed=0.0, passes_per_token=0.0, rows_follow_draft=False)

@@ -133,9 +133,14 @@ def _step(time: StepTime, index: Index) -> tuple[Term, ...]:
 def _verify(result: GridResult, grid: Grid, index: Index) -> tuple[Term, ...]:
     terms = list(_step(result.cost.verify, index))
     round_us = constant("engines", result.deployment.engine, "round_us")
+    rewind_s = at(result.cost.rewind_s, index)
+    if rewind_s > 0:
+        copy = constant("engines", result.deployment.engine, "state_copy_us_per_mib")
+        words = "recurrent state out and back, accepted tokens decoded again"
+        terms.append(_ms("rewind", rewind_s, words, copy.kind, copy.ref))
     terms += [
         _ms("round", round_us.value * 1e-6, "sampling and rejection", round_us.kind, round_us.ref),
-        _ms("T_verify", at(result.cost.verify_s, index), "sum + round"),
+        _ms("T_verify", at(result.cost.verify_s, index), "sum + round (+ rewind)"),
     ]
     use = tile_use(result, grid.draft_lens[index[2]])
     if use is not None:

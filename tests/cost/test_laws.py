@@ -14,16 +14,21 @@ from planner.cost.attention import AttentionWork, attention_seconds
 from planner.cost.card import Card
 from planner.cost.constants import constant, value
 from planner.cost.deployment import Deployment, Offload, card_of, power_share, step_coefficients
+from planner.cost.draft import pass_time
+from planner.cost.drafting import draft_coefficients, round_coefficients
 from planner.cost.gemm import GemmWork, gemm_seconds
 from planner.cost.interval import Circumstance, outlook, uncaptured
 from planner.cost.kernels import Library, attention_kernel, gemm_kernel, moe_kernel
 from planner.cost.ledger import memory
 from planner.cost.moe import balanced_loads, experts_touched, fullest_rank, power_law_loads
 from planner.cost.quantised import per_row_flops
-from planner.cost.round import speedup
-from planner.cost.smooth import smooth_max, stack, take
+from planner.cost.round import Point, RoundCost, round_cost, speedup
+from planner.cost.smooth import beside_host, smooth_max, stack, take
 from planner.cost.step import expert_fraction, gemm_time, step_time
-from planner.cost.tiles import deployment_tiles
+from planner.cost.tiles import charges_at, deployment_tiles
+from planner.drafters.records import DrafterSpec
+from planner.drafters.registry import work_of
+from planner.drafters.select import drafters_for
 from planner.errors import MissingFact
 
 H100 = card_of(load_device("nvidia-h100-sxm-80gb"), 1.0)
@@ -307,3 +312,42 @@ def test_volta_hands_over_where_both_kernels_take_equally_long() -> None:
         first = memory_s + rows * flops / float(w.row_flops)
         tiled_s = float(w.tiled_overread) * memory_s + (rows + 1) * flops / float(w.tiled_flops)
         assert first == pytest.approx(tiled_s, rel=0.15)
+
+
+def test_a_state_put_back_from_a_copy_costs_two_copies_and_a_step() -> None:
+    d = _deployment("Qwen/Qwen3.6-35B-A3B", "Q4_K_M", engine="llama.cpp")
+    external, mtp = (drafters_for(d.arch, families=(f,)).specs[0] for f in ("external", "mtp"))
+    at = Point(batch=2.0, draft_len=3.0, rows=4.0, context=512.0)
+    tiles = deployment_tiles(d)[0]
+    one, many = (charges_at(tiles.columns, np.array(n)) for n in (1.0, 4.0))
+
+    def cost(spec: DrafterSpec, d: Deployment = d) -> RoundCost:
+        return round_cost(round_coefficients(d, spec, work_of(spec)), at, one, many)
+
+    # 30 layers of 32 heads with 128 x 128 float32 states (60 MiB), 350 us/MiB, two sequences
+    state_mib = (d.arch.state_bytes_per_seq + external.state_bytes_per_seq) / 2**20
+    assert state_mib > 55
+    found = cost(external)
+    copies_s = 2 * state_mib * 350e-6
+    assert float(found.rewind_s) == pytest.approx(copies_s + float(found.target_s))
+    assert float(cost(mtp).rewind_s) == 0.0  # keeps a state for each position
+    elsewhere = dataclasses.replace(d, engine="vllm")
+    assert float(cost(external, elsewhere).rewind_s) == 0.0
+
+
+@given(st.floats(1e-5, 1.0), st.floats(1e-5, 1.0))
+def test_a_host_that_launches_ahead_hides_behind_the_slower_of_the_two(a: float, b: float) -> None:
+    assert float(beside_host(a, b, 0.0)) == pytest.approx(a + b)
+    together = float(beside_host(a, b, 1.0))
+    assert max(a, b) <= together * (1 + 1e-9)
+    assert together <= 2**0.25 * max(a, b) * (1 + 1e-9)  # at a tie
+
+
+def test_eager_draft_passes_overlap_with_their_launches() -> None:
+    d = _deployment(engine="transformers")
+    spec = drafters_for(d.arch, families=("eagle3",)).specs[0]
+    eager = draft_coefficients(d, spec, work_of(spec))
+    graphed = draft_coefficients(dataclasses.replace(d, engine="vllm"), spec, work_of(spec))
+    assert (eager.overlap, graphed.overlap) == (1.0, 0.0)
+    apart = dataclasses.replace(eager, overlap=0.0)
+    assert float(pass_time(eager, 1, 1, 512)) < 0.8 * float(pass_time(apart, 1, 1, 512))
