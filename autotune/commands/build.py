@@ -14,7 +14,7 @@ from autotune.build.make import Built, Wanted, build
 from autotune.build.measured import CudaStopwatch, card_is_here
 from autotune.build.request import BuildRequest, request_of
 from autotune.commands.given_plan import GIVE_ONE, given_plan
-from autotune.commands.option_record import with_options
+from planner.cli.option_record import with_options
 from planner.cli.options import with_question_options
 from planner.cli.progress import ProgressBar
 from planner.errors import InputError

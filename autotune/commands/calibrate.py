@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from autotune.commands.engine_options import EngineArgs, Port, Program
-from autotune.commands.option_record import with_options
+from planner.cli.option_record import with_options
 from planner.cli.options import counts
 from planner.cli.progress import still
 from planner.errors import InputError

@@ -12,7 +12,6 @@ import typer
 
 from autotune.commands.broken_off import kept_cells
 from autotune.commands.engine_options import EngineArgs, Port, Program
-from autotune.commands.option_record import with_options
 from autotune.commands.termination import terminated_like_interrupted
 from autotune.tune.html_page import tune_page
 from autotune.tune.prompts import read_prompts, shipped_prompts
@@ -21,6 +20,7 @@ from autotune.tune.schedule import Effort
 from autotune.tune.stage import Starter
 from autotune.tune.text import result_text
 from autotune.tune.trial import StudyWanted
+from planner.cli.option_record import with_options
 from planner.cli.progress import is_shown
 from planner.errors import InputError
 from planner.report.html.write import ready_to_write, write_page

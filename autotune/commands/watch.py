@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from autotune.commands.given_plan import given_plan
-from autotune.commands.option_record import with_options
 from autotune.commands.termination import terminated_like_interrupted
 from autotune.engines.detect import connected
 from autotune.watch.clock import SystemClock
@@ -21,6 +20,7 @@ from autotune.watch.prices import prices_of
 from autotune.watch.text import line
 from autotune.watch.watcher import Watcher, WatchSettings
 from planner.cli.launchable import launchable
+from planner.cli.option_record import with_options
 from planner.cli.options import with_question_options
 from planner.report.plain import plain
 from planner.search.plan_file import plan_folder

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple, get_args
+from typing import Any, get_args
 
-import typer
-
+from planner.cli.option_table import Asked
 from planner.cli.options import counts
 from planner.design.question import DEFAULT_OBJECTIVES, DesignQuestion, TargetAsked
 from planner.design.records import Objective
@@ -20,87 +18,47 @@ from planner.errors import InputError
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
 
 
-class Option(NamedTuple):
-    """One option: its type, help, what stands for its value, and its default."""
-
-    kind: Any
-    help: str
-    metavar: str | None = None
-    default: object = None
-
-
-TEXT, TEXTS, NUMBER, COUNT = str | None, list[str] | None, float | None, int | None
-OPTIONS: Mapping[str, Option] = {
-    "params": Option(TEXT, "Parameters: 8B, 500M.", "N"),
-    "active": Option(TEXT, "Of one token; a routed design.", "N"),
-    "tolerance": Option(float, "Deviation allowed: 0.03 is 3 %.", "X", 0.03),
-    "from": Option(TEXT, "Model or config.json to vary.", "MODEL"),
-    "vary": Option(TEXTS, "Axes to vary; all if absent.", "AXES"),
-    "set": Option(TEXTS, "Values of an axis. Repeatable.", "AXIS=LIST"),
-    "baseline": Option(TEXT, "Published shape to compare.", "MODEL"),
-    "match": Option(TEXT, "Keep that model's time per token.", "MODEL@GPU"),
-    "attention": Option(TEXT, "gqa, window, mla, linear.", "LIST"),
-    "mtp": Option(str, "MTP depths to try; 0: not allowed.", "LIST", "1,3"),
-    "drafter": Option(TEXT, "Drafter families allowed.", "LIST"),
-    "targets": Option(Path | None, "Deployments with weights, limits.", "FILE.yaml"),
-    "gpu": Option(TEXTS, "Card. Repeatable.", "[Nx]NAME"),
-    "engine": Option(TEXT, "Serving engine.", "NAME[==VER]"),
-    "tp": Option(COUNT, "GPUs that share each layer.", "N"),
-    "batch": Option(str, "Sequences over the deployment.", "LIST", "1,32,256"),
-    "context": Option(str, "Tokens of context.", "LIST", "32K"),
-    "workload": Option(TEXT, "What is generated.", "NAME"),
-    "temperature": Option(NUMBER, "Sampling temperature.", "X"),
-    "quant": Option(TEXT, "Weight format when served.", "NAME"),
-    "kv_dtype": Option(TEXT, "Element of the KV cache.", "NAME"),
-    "max_tpot": Option(NUMBER, "Longest time per token, ms.", "MS"),
-    "tile_rows": Option(int, "Rows G*(1+D) may fill.", "N", 128),
-    "objectives": Option(str, "What the front trades off.", "LIST", ",".join(DEFAULT_OBJECTIVES)),
-    "acceptance": Option(TEXT, "Measured acceptance.", "FILE"),
-    "tokens_per_round": Option(NUMBER, "Use this E[L].", "X"),
-    "quality_table": Option(TEXT, "Your own risk classes.", "FILE"),
-    "max_drafter_params": Option(TEXT, "Largest drafter.", "N"),
-    "max_drafter_hours": Option(NUMBER, "GPU-hours to train it.", "H"),
-    "train_tokens": Option(TEXT, "Pretraining tokens: 15T.", "N"),
-    "prices": Option(Path | None, "Price per hour of each card.", "FILE.yaml"),
-    "choose": Option(COUNT, "Design to show in full.", "N"),
-    "rows": Option(int, "Designs of each class to list.", "N", 4),
-    "study": Option(TEXT, "Sample the space; the study is kept here.", "FILE"),
-    "trials": Option(int, "Designs that a study samples.", "N", 1000),
-    "seed": Option(int, "Seed of sampling.", "N", 0),
-    "out": Option(Path | None, "Write design.json and the config.json here.", "DIR"),
-    "force": Option(bool, "Overwrite an earlier DIR or FILE.", None, False),
-    "json": Option(bool, "Print the result as JSON.", None, False),
-    "html": Option(Path | None, "Write it as one HTML page.", "FILE"),
+OPTIONS: Mapping[str, Asked] = {
+    "params": Asked(str, "Parameters: 8B, 500M.", "N"),
+    "active": Asked(str, "Of one token; a routed design.", "N"),
+    "tolerance": Asked(float, "Deviation allowed: 0.03 is 3 %.", "X", 0.03),
+    "from": Asked(str, "Model or config.json to vary.", "MODEL"),
+    "vary": Asked(str, "Axes to vary; all if absent.", "AXES"),
+    "set": Asked(str, "Values of an axis. Repeatable.", "AXIS=LIST"),
+    "baseline": Asked(str, "Published shape to compare.", "MODEL"),
+    "match": Asked(str, "Keep that model's time per token.", "MODEL@GPU"),
+    "attention": Asked(str, "gqa, window, mla, linear.", "LIST"),
+    "mtp": Asked(str, "MTP depths to try; 0: not allowed.", "LIST", "1,3"),
+    "drafter": Asked(str, "Drafter families allowed.", "LIST"),
+    "targets": Asked(Path, "Deployments with weights, limits.", "FILE.yaml"),
+    "gpu": Asked(str, "Card. Repeatable.", "[Nx]NAME"),
+    "engine": Asked(str, "Serving engine.", "NAME[==VER]"),
+    "tp": Asked(int, "GPUs that share each layer.", "N", None, 1),
+    "batch": Asked(str, "Sequences over the deployment.", "LIST", "1,32,256"),
+    "context": Asked(str, "Tokens of context.", "LIST", "32K"),
+    "workload": Asked(str, "What is generated.", "NAME"),
+    "temperature": Asked(float, "Sampling temperature.", "X"),
+    "quant": Asked(str, "Weight format when served.", "NAME"),
+    "kv_dtype": Asked(str, "Element of the KV cache.", "NAME"),
+    "max_tpot": Asked(float, "Longest time per token, ms.", "MS"),
+    "tile_rows": Asked(int, "Rows G*(1+D) may fill.", "N", 128, 1),
+    "objectives": Asked(str, "What the front trades off.", "LIST", ",".join(DEFAULT_OBJECTIVES)),
+    "acceptance": Asked(str, "Measured acceptance.", "FILE"),
+    "tokens_per_round": Asked(float, "Use this E[L].", "X"),
+    "quality_table": Asked(str, "Your own risk classes.", "FILE"),
+    "max_drafter_params": Asked(str, "Largest drafter.", "N"),
+    "max_drafter_hours": Asked(float, "GPU-hours to train it.", "H"),
+    "train_tokens": Asked(str, "Pretraining tokens: 15T.", "N"),
+    "prices": Asked(Path, "Price per hour of each card.", "FILE.yaml"),
+    "choose": Asked(int, "Design to show in full.", "N"),
+    "rows": Asked(int, "Designs of each class to list.", "N", 4, 1),
+    "study": Asked(str, "Sample the space; the study is kept here.", "FILE"),
+    "trials": Asked(int, "Designs that a study samples.", "N", 1000, 1),
+    "seed": Asked(int, "Seed of sampling.", "N", 0),
 }
 """Option in Python's spelling -> what it takes, in the order of `--help`."""
-AT_LEAST_ONE = ("tp", "tile_rows", "rows", "trials")
-
-
-def with_options(run: Callable[[Mapping[str, Any]], None]) -> Callable[..., None]:
-    """A command that takes the options and hands them on in one mapping."""
-
-    def command(**typed: Any) -> None:
-        run({name: typed[f"{name}_"] for name in OPTIONS})
-
-    command.__doc__ = run.__doc__
-    parameters = [_parameter(name, option) for name, option in OPTIONS.items()]
-    command.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    return command
-
-
-def _parameter(name: str, option: Option) -> inspect.Parameter:
-    spelled = typer.Option(
-        f"--{name.replace('_', '-')}",
-        help=option.help,
-        metavar=option.metavar,
-        min=1 if name in AT_LEAST_ONE else None,
-    )
-    return inspect.Parameter(
-        f"{name}_",  # `from` is no name in Python
-        inspect.Parameter.KEYWORD_ONLY,
-        default=option.default,
-        annotation=Annotated[option.kind, spelled],
-    )
+SEVERAL = frozenset({"vary", "set", "gpu"})
+"""Options that may be repeated."""
 
 
 def question_of(typed: Mapping[str, Any]) -> DesignQuestion:

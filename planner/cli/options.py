@@ -2,30 +2,13 @@
 
 from __future__ import annotations
 
-import inspect
 import re
-from collections.abc import Callable, Mapping, Sequence
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Callable, Mapping
+from typing import Any
 
-import typer
-
-from planner.cli.completion import COMPLETIONS
+from planner.cli.option_table import Asked, spelled, with_table
 from planner.errors import InputError
 from planner.search.question import Question
-
-
-class Asked(NamedTuple):
-    """One option: the type that typer parses, its help, and what stands for its value."""
-
-    kind: Any
-    """Type of the value as typer parses it."""
-    help: str
-    """One line for `--help`."""
-    metavar: str
-    """What the help shows in place of the value."""
-    default: object = None
-    """Value when the option is not given; `...` where it must be."""
-
 
 QUESTION_OPTIONS: Mapping[str, Asked] = {
     "model": Asked(str, "Catalog name, hub id, config.json, folder or .gguf.", "MODEL", ...),
@@ -73,70 +56,11 @@ def with_question_options(
         several: Options that may be given more than once and arrive as a list.
         optional: Options that need not be given though the question needs them.
     """
-    own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
-
-    def command(**typed: Any) -> None:
-        asked = {name: typed.pop(name) for name in QUESTION_OPTIONS}
-        run({n: v if n in several else _once(n, v) for n, v in asked.items()}, **typed)
-
-    shared = [
-        _parameter(
-            name, asked._replace(default=None) if name in optional else asked, name in several
-        )
-        for name, asked in QUESTION_OPTIONS.items()
-    ]
-    command.__doc__ = run.__doc__
-    command.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
-    return command
-
-
-def _once(name: str, values: Sequence[object] | None) -> object:
-    """The value of an option that may be given once; a second one would be lost in silence."""
-    if not values:
-        return None
-    if len(values) > 1:
-        shown = " and ".join(str(value)[:60] for value in values[:2])
-        raise InputError(
-            f"--{name.replace('_', '-')} was given {len(values)} times ({shown}); give it once"
-        )
-    return values[0]
-
-
-def _parameter(name: str, asked: Asked, several: bool) -> inspect.Parameter:
-    # Every option is read as a list, so that a repetition is seen instead of the last one winning.
-    kind: Any = list[asked.kind]  # type: ignore[name-defined]
-    if asked.default is None:
-        kind |= None
-    option = typer.Option(
-        f"--{name.replace('_', '-')}",
-        help=f"{asked.help} May be repeated." if several else asked.help,
-        metavar=asked.metavar,
-        autocompletion=COMPLETIONS.get(name),
-    )
-    return inspect.Parameter(
-        name,
-        inspect.Parameter.KEYWORD_ONLY,
-        default=_default(asked.default),
-        annotation=Annotated[kind, option],
-    )
-
-
-def _default(value: object) -> object:
-    """What typer is told: nothing where the option must be given, else a list."""
-    if value is ...:
-        return inspect.Parameter.empty
-    return None if value is None else [value]
-
-
-def typed_again(asked: Mapping[str, object], defaults: Mapping[str, object]) -> list[str]:
-    """The options as words of a command line, without those that say the default."""
-    words: list[str] = []
-    for name, value in asked.items():
-        if value is None or value == defaults[name]:
-            continue
-        for one in value if isinstance(value, (list, tuple)) else (value,):
-            words += [f"--{name.replace('_', '-')}", str(one)]
-    return words
+    table = dict(QUESTION_OPTIONS)
+    table |= {name: table[name]._replace(default=None) for name in optional}
+    for name in several:
+        table[name] = table[name]._replace(help=f"{table[name].help} May be repeated.")
+    return with_table(run, table, several=several)
 
 
 def question_from(typed: Mapping[str, Any]) -> Question:
@@ -153,7 +77,7 @@ def question_from(typed: Mapping[str, Any]) -> Question:
         ("output_len", count),
     ):
         if asked[name] is not None:
-            asked[name] = read(f"--{name.replace('_', '-')}", asked[name])
+            asked[name] = read(spelled(name), asked[name])
     asked["max_vram_mib"] = _size_mib("--max-vram", asked.pop("max_vram"))
     asked["power_limit_w"] = asked.pop("power_limit")
     for name in ("max_ttft", "max_tpot"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
@@ -14,12 +14,9 @@ import typer
 from planner.cli.contradictions import check_question
 from planner.cli.html_file import check_html, write_html
 from planner.cli.launchable import launchable
-from planner.cli.options import (
-    QUESTION_OPTIONS,
-    question_from,
-    typed_again,
-    with_question_options,
-)
+from planner.cli.option_record import with_options
+from planner.cli.option_table import typed_again
+from planner.cli.options import QUESTION_OPTIONS, question_from, with_question_options
 from planner.cli.progress import ProgressBar
 from planner.cli.verbs import attach_plugin, find_plugin
 from planner.errors import InputError, PlannerError
@@ -41,64 +38,55 @@ SEVERAL = frozenset({"model", "gpu"})
 """Options that may be repeated; more than one value gives a comparison."""
 
 
-class Asked(NamedTuple):
+class TypedQuestion(NamedTuple):
     """One question, and the command that asks it alone."""
 
     question: Question
     typed: tuple[str, ...]
 
 
-class Wanted(NamedTuple):
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
     """What to do with the answer."""
 
-    as_json: bool
-    out: Path | None
-    force: bool
-    build: bool
-    all_evaluations: Path | None
-    prices: Prices | None = None
-    html: Path | None = None
-
-
-def _run(
-    asked: Mapping[str, object],
-    *,
     out: Annotated[
         Path | None, typer.Option("--out", metavar="DIR", help="Write plan and engine files here.")
-    ] = None,
-    force: Annotated[
-        bool, typer.Option("--force", help="Overwrite an earlier DIR or FILE.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print plan.json instead.")] = False,
+    ] = None
+    force: Annotated[bool, typer.Option("--force", help="Overwrite an earlier DIR or FILE.")] = (
+        False
+    )
+    as_json: Annotated[bool, typer.Option("--json", help="Print plan.json instead.")] = False
     html: Annotated[
         Path | None,
         typer.Option("--html", metavar="FILE", help="Write the answer as one HTML page."),
-    ] = None,
+    ] = None
     build: Annotated[
         bool, typer.Option("--build", help="Build the verification kernel into DIR.")
-    ] = False,
+    ] = False
     all_evaluations: Annotated[
         Path | None,
         typer.Option(
             "--all-evaluations", metavar="FILE.csv", help="Write every evaluated candidate."
         ),
-    ] = None,
+    ] = None
     prices: Annotated[
         Path | None,
         typer.Option("--prices", metavar="FILE.yaml", help="Price per hour of each card."),
-    ] = None,
-) -> None:
+    ] = None
+
+
+def _run(asked: Mapping[str, object], wanted: Wanted) -> None:
     """Does speculation pay here, with which drafter and draft length?"""
     questions = _questions(asked)
-    wanted = Wanted(as_json, out, force, build, all_evaluations, _prices(prices), html)
+    prices = _prices(wanted.prices)
     _check_outputs(wanted, len(questions))
     if len(questions) > 1:
-        _compare(questions, wanted)
+        _compare(questions, wanted, prices)
     else:
-        _answer(questions[0], wanted)
+        _answer(questions[0], wanted, prices)
 
 
-command = with_question_options(_run, several=SEVERAL)
+command = with_question_options(with_options(Wanted, _run), several=SEVERAL)
 
 
 def _prices(path: Path | None) -> Prices | None:
@@ -109,14 +97,14 @@ def _prices(path: Path | None) -> Prices | None:
     return read_prices(path)
 
 
-def _questions(asked: Mapping[str, object]) -> list[Asked]:
+def _questions(asked: Mapping[str, object]) -> list[TypedQuestion]:
     """One question for each pair of --model and --gpu, every one checked before any is answered."""
     pairs = [
         {**asked, "model": model, "gpu": gpu}
         for model in _texts(asked["model"])
         for gpu in _texts(asked["gpu"])
     ]
-    questions = [Asked(question_from(one), _command(one)) for one in pairs]
+    questions = [TypedQuestion(question_from(one), _command(one)) for one in pairs]
     for one in questions:
         check_question(one.question)
     return questions
@@ -146,7 +134,7 @@ def _check_outputs(wanted: Wanted, questions: int) -> None:
     check_html(wanted.html, force=wanted.force, others={"--out DIR": wanted.out})
 
 
-def _answer(asked: Asked, wanted: Wanted) -> None:
+def _answer(asked: TypedQuestion, wanted: Wanted, prices: Prices | None) -> None:
     question = asked.question
     plan, emission = launchable(question, must=wanted.out is not None)
     if wanted.all_evaluations is not None:
@@ -165,7 +153,7 @@ def _answer(asked: Asked, wanted: Wanted) -> None:
     if wanted.as_json:
         print(plan_json(plan))
     else:
-        _print_page(plan, notes, wanted)
+        _print_page(plan, notes, wanted, prices)
     if wanted.build and wanted.out is not None:
         _build(wanted.out / "plan.json")
 
@@ -204,15 +192,15 @@ def plan_json(plan: Plan) -> str:
     return plan.model_dump_json(indent=1)
 
 
-def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted) -> None:
+def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted, prices: Prices | None) -> None:
     from planner.report.page import page  # noqa: PLC0415  # --json does without rich
     from planner.report.screen import screen_text  # noqa: PLC0415
 
-    shown = page(plan, notes=notes, folder=wanted.out, prices=wanted.prices, html=wanted.html)
+    shown = page(plan, notes=notes, folder=wanted.out, prices=prices, html=wanted.html)
     sys.stdout.write(screen_text(shown))
 
 
-def _compare(questions: Sequence[Asked], wanted: Wanted) -> None:
+def _compare(questions: Sequence[TypedQuestion], wanted: Wanted, prices: Prices | None) -> None:
     """One line, or one JSON object, for each question; fails only when none has an answer."""
     from planner.report.comparison import Answer, comparison  # noqa: PLC0415
     from planner.report.screen import screen_text  # noqa: PLC0415
@@ -232,11 +220,11 @@ def _compare(questions: Sequence[Asked], wanted: Wanted) -> None:
     if wanted.html is not None:
         from planner.report.html.comparison_page import comparison_page  # noqa: PLC0415
 
-        write_html(wanted.html, comparison_page(answers, wanted.prices), force=wanted.force)
+        write_html(wanted.html, comparison_page(answers, prices), force=wanted.force)
     if wanted.as_json:
         print(json.dumps([_as_json(answer) for answer in answers], indent=2))
     else:
-        sys.stdout.write(screen_text(comparison(answers, wanted.prices)))
+        sys.stdout.write(screen_text(comparison(answers, prices)))
 
 
 def _as_json(answer: Answer) -> object:

@@ -76,6 +76,7 @@ def test_a_study_without_the_sampler_names_the_extra(monkeypatch: pytest.MonkeyP
         ([*SMALL, "--set", "head_dim"], "write --set"),
         ([*SMALL, "--set", "head_dim=64"], "given twice"),
         ([*SMALL, "--choose", "9999"], "the front shows"),
+        ([*SMALL, "--params", "9B"], "--params was given 2 times"),
         ([*SMALL, "--objectives", "cost"], "needs a price of H200"),
         ([*SMALL, "--active", "9B"], "more than --params"),
         ([*SMALL, "--drafter", "oracle"], "is not one of"),
@@ -91,7 +92,7 @@ def test_wrong_input_says_what_to_write(arguments: list[str], message: str) -> N
     [
         ([*SMALL, "--drafter", "mtp", "--mtp", "0"], "allows no MTP layers"),
         ([*SMALL, "--max-tpot", "0.01"], "slower than 0.01 ms per token.*the fastest takes"),
-        ([*SMALL, "--params", "900B"], "Tightest constraint"),
+        (["design", "--params", "900B", *SMALL[3:]], "Tightest constraint"),
         (
             [*SMALL[:-2], "--engine", "trtllm", "--set", "head_dim=512"],
             "no attention kernel of trtllm",

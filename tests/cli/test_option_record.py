@@ -6,7 +6,7 @@ from typing import Annotated
 import pytest
 import typer
 
-from autotune.commands.option_record import with_options
+from planner.cli.option_record import with_options
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
