@@ -6,9 +6,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from autotune.build.ranking import Work, hopeless, smem_floor_bytes, splits_of, static_seconds
+from autotune.build.ranking import (
+    Work,
+    _merge_s,
+    hopeless,
+    optimistic_blocks,
+    smem_floor_bytes,
+    splits_of,
+    static_seconds,
+)
 from hwprofiles.device import device_for
 from hwprofiles.lookup import find_gpu
+from spec_kernels.arch import arch_limits
 from spec_kernels.verify_attention.spec import TileConfig, VerifySpec
 
 RTX_4090 = device_for(find_gpu("4090"))
@@ -68,6 +77,18 @@ def test_what_cannot_fit_is_not_compiled(config: TileConfig, reason: str) -> Non
 
 def test_what_cannot_win_is_not_compiled() -> None:
     assert "slower than the best" in hopeless(WORK, CONFIG, best_s=1e-6)
+
+
+def test_what_could_win_within_the_doubt_of_the_estimate_is_compiled() -> None:
+    bound = static_seconds(WORK, CONFIG, optimistic_blocks(WORK.spec, CONFIG, arch_limits(89)))
+    assert not hopeless(WORK, CONFIG, best_s=bound / 1.2)
+    assert hopeless(WORK, CONFIG, best_s=bound / 1.4)
+
+
+def test_the_merge_writes_and_reads_each_split_once() -> None:
+    """4 splits of 28 rows of 8 heads * 128 float32, twice: 917504 B at 1008 GB/s."""
+    assert _merge_s(WORK, 4) == pytest.approx(917504 / 1008e9)
+    assert _merge_s(WORK, 8) == 2 * _merge_s(WORK, 4)
 
 
 def test_shared_memory_of_the_pipeline() -> None:

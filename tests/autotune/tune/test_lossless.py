@@ -38,6 +38,23 @@ def test_a_close_call_is_within_numeric_noise() -> None:
     assert "quality" in found.sentence
 
 
+@pytest.mark.parametrize(
+    ("text", "at", "probability"),
+    [
+        ("A cat sat", 0, math.exp(-0.01)),
+        ("They sat", 3, 0.52),
+        ("The cat sits", 9, math.exp(-0.02)),
+    ],
+)
+def test_the_token_that_covers_the_first_difference_counts(
+    text: str, at: int, probability: float
+) -> None:
+    """At 3 the baseline's first token is over and its second begins."""
+    cells = [_cell("off", "The cat sat"), _cell("d", text)]
+    (found,) = compare_cells(cells, {"p0": TOKENS}, temperature=0).differences
+    assert (found.at, found.probability) == (at, pytest.approx(probability))
+
+
 def test_a_sure_token_that_changed_is_not_explained_by_rounding() -> None:
     cells = [_cell("off", "The cat sat"), _cell("d", "The cat ran")]
     found = compare_cells(cells, {"p0": TOKENS}, temperature=0)
