@@ -1,5 +1,6 @@
 """What an engine's version refuses to draft: rules of `data/refusals.yaml`, one predicate each."""
 
+import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -23,6 +24,12 @@ class Drafting:
     """None: the newest."""
     spec: DrafterSpec
     draft_len: int
+    gpu_bytes: float = math.inf
+    """Memory of one GPU."""
+
+
+LEFT_SHARE = 0.1
+"""Part of a GPU that vLLM's usual utilisation of 0.9 leaves free."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +63,15 @@ def _odd_rows_of_latent(at: Drafting) -> bool:
     return latent and rows & (rows - 1) != 0
 
 
+def _larger_than_what_is_left(at: Drafting) -> bool:
+    return at.spec.weight_bytes > LEFT_SHARE * at.gpu_bytes
+
+
 WHEN: Mapping[str, Callable[[Drafting], bool]] = {
     "shorter than the trained block": _short_block,
     "recurrent target": _recurrent,
     "latent attention and rows no power of two": _odd_rows_of_latent,
+    "larger than what utilisation leaves": _larger_than_what_is_left,
 }
 
 
@@ -98,6 +110,7 @@ def refusals(at: Drafting) -> tuple[str, ...]:
         "draft_len": at.draft_len,
         "trained": at.spec.max_draft_len,
         "rows": 1 + at.draft_len,
+        "drafter_gib": f"{at.spec.weight_bytes / 2**30:.1f}",
     }
     return tuple(
         f"{rule.says.format(**values)}; use {rule.use.format(**values)} [{rule.source}]"

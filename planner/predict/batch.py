@@ -188,7 +188,9 @@ def _refused(asked: Scenario, found: Setup) -> tuple[str, ...]:
     d = found.deployment
     if found.spec is None or d.engine_version is None:
         return ()
-    return refusals(Drafting(d.arch, d.engine, d.engine_version, found.spec, asked.draft_len))
+    gpu_bytes = d.device.vram_mib * MIB
+    at = Drafting(d.arch, d.engine, d.engine_version, found.spec, asked.draft_len, gpu_bytes)
+    return refusals(at)
 
 
 def _answer(

@@ -31,6 +31,7 @@ from planner.search.setup import (
     Placement,
     Target,
     default_engine,
+    engine_named,
     engine_of,
     gpu_counts,
     place,
@@ -93,16 +94,19 @@ class _Named:
     target: Target
     machine: Machine
     engine: tuple[str, str | None]
+    notes: tuple[str, ...] = ()
 
 
 def _named(key: SetupKey) -> _Named:
     # A line is data from a stranger: it names models and cards, never files.
     target = target_of(key.model, key.quant, key.kv_dtype, gpu=key.gpu, own_files=False)
     machine = machine_of(key.gpu, key.host, own_files=False)
-    engine = engine_of(key.engine)
-    if engine is None:
-        engine = (default_engine(target, machine.device, key.wanted.offload), None)
-    return _Named(target, machine, engine)
+    usual = default_engine(target, machine.device, key.wanted.offload)
+    said = (key.engine or "").partition("==")[0]
+    if said.strip() and engine_named(said) is None:
+        note = f"engine {ascii(said)[1:-1][:60]} is not modelled: the times are those of {usual}"
+        return _Named(target, machine, (usual, None), (note,))
+    return _Named(target, machine, engine_of(key.engine) or (usual, None))
 
 
 def setup(key: SetupKey, batch: int, context: int) -> Setup | str:
@@ -209,7 +213,7 @@ def _placed(key: SetupKey, named: _Named, found: Calibrated) -> Setup:
     work = work_of(spec) if spec else NO_WORK
     tiles, notes = deployment_tiles(d)
     limit = limit_doubts(d.device, power_limit_w=key.wanted.power_limit_w)
-    warnings = [*found.notes, *target.assumptions, *machine.notes, *limit, *notes]
+    warnings = [*named.notes, *found.notes, *target.assumptions, *machine.notes, *limit, *notes]
     if spec and key.drafter_id and "not in the catalog" in " ".join(spec.notes):
         name = ascii(key.drafter_id)[1:-1][:80]
         warnings.append(f"drafter {name} is not in the catalog: its family's usual sizes are used")

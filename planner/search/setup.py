@@ -1,6 +1,7 @@
 """From names to a deployment: model, format, engine, number of GPUs, what stays behind."""
 
 import math
+import re
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -52,19 +53,24 @@ class Target:
     assumptions: tuple[str, ...] = ()
 
 
+def engine_named(text: str) -> str | None:
+    """The engine that free text names; None where no known one is among its words."""
+    key = text.strip().lower()
+    for word in (key, *re.findall(r"[a-z0-9.]+", key)):
+        if word in ENGINE_NAMES:
+            return ENGINE_NAMES[word]
+    return next((e for word, e in ENGINE_NAMES.items() if len(word) > 2 and word in key), None)
+
+
 def engine_of(text: str | None) -> tuple[str, str | None] | None:
     """(engine, version or None) of `NAME[==VER]` or free text; None where nothing is said."""
     if text is None or not text.strip():
         return None
     name, pinned, version = text.strip().partition("==")
-    key = name.strip().lower()
     if pinned and not version.strip():
         raise InputError(f"engine {text!r} ends in == without a version; drop == or add one")
-    if key in ENGINE_NAMES:
-        return ENGINE_NAMES[key], version.strip() or None
-    for word, engine in ENGINE_NAMES.items():
-        if len(word) > 2 and word in key:
-            return engine, version.strip() or None
+    if engine := engine_named(name):
+        return engine, version.strip() or None
     known = ", ".join(dict.fromkeys(ENGINE_NAMES.values()))
     raise InputError(f"unknown engine {text!r}; known engines: {known}")
 

@@ -35,12 +35,13 @@ def test_failures_are_rejected_with_the_reason() -> None:
     assert found.rejected + found.kept + found.open + round(found.missed_share * found.asked) == 20
     by_id = {case.case_id: case for case in found.cases}
     assert "block" in by_id["C245"].why
+    assert "14.2 GiB do not fit in the rest" in by_id["C265"].why
     assert "recurrent state" in by_id["C363"].why
     assert "GiB" in by_id["C177"].why
     assert all(case.why for case in found.cases if case.result == "rejected")
 
 
-@pytest.mark.parametrize("case_id", ["C245", "C317", "C363", "C364"])
+@pytest.mark.parametrize("case_id", ["C245", "C265", "C317", "C363", "C364"])
 def test_newer_versions_run_what_old_ones_refused(case_id: str) -> None:
     ask = next(one.ask for one in failures() if one.case_id == case_id)
     assert ask is not None
@@ -49,3 +50,11 @@ def test_newer_versions_run_what_old_ones_refused(case_id: str) -> None:
     assert old["fits"] is False
     assert new["fits"] is True
     assert new["speedup"] == pytest.approx(old["speedup"])
+
+
+def test_a_draft_model_that_fits_beside_the_blocks_is_not_refused() -> None:
+    ask = next(one.ask for one in failures() if one.case_id == "C265")
+    assert ask is not None
+    large, small = answer_lines([ask, {**ask, "drafter_id": "Qwen/Qwen2.5-0.5B-Instruct"}])
+    assert not large["fits"]
+    assert small["fits"], small["reasons"]

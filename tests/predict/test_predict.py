@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from planner.predict import stream
 from planner.predict.batch import answer_lines
 from planner.predict.stream import predict_stream
+from planner.search.setup import engine_named
 
 QWEN = {"id": "a", "model": "Qwen/Qwen3-8B", "gpu": "RTX 4090", "engine": "vllm"}
 OUTPUT = {
@@ -127,7 +128,7 @@ def test_integral_floats_are_numbers_and_unknown_keys_are_listed() -> None:
         ({"batch": True}, "batch"),
         ({"batch": "many"}, "batch"),
         ({"drafter": "medusa"}, "medusa"),
-        ({"engine": "abacus"}, "abacus"),
+        ({"engine": "vllm=="}, "without a version"),
         ({"draft_share": 1.5}, "draft_share"),
         ({"tokens_per_round": 0.5}, "tokens_per_round"),
         ({"kv_dtype": "fp3"}, "fp3"),
@@ -146,6 +147,7 @@ def test_a_bad_line_names_what_is_wrong(fields: dict[str, object], message: str)
 @pytest.mark.parametrize(
     ("fields", "said"),
     [
+        ({"engine": "abacus 3"}, "abacus 3 is not modelled: the times are those of vllm"),
         ({"draft_len": 4, "drafter": None}, "no drafter is named"),
         ({"draft_len": 4, "tokens_per_round": 6}, "more than a round of 5 tokens"),
         ({"context_len": 131_072}, "past the 40960 positions"),
@@ -314,3 +316,12 @@ def test_a_power_law_needs_its_exponent(law: str) -> None:
 def test_experts_beyond_all_models_take_no_memory() -> None:
     (answer,) = answer_lines([MOE | {"num_experts": 128_000_000}])
     assert "at most 1024" in answer["error"]
+
+
+def test_an_engine_is_found_among_the_words_of_its_name() -> None:
+    said = ("HF (EAGLE repo)", "vLLM 0.24.0 TP4", "ik_llama.cpp", "SGLang (fork)", "abacus")
+    assert [engine_named(text) for text in said] == [
+        "transformers", "vllm", "llama.cpp", "sglang", None,
+    ]  # fmt: skip
+    hub, eager = answer_lines([QWEN | {"engine": said[0]}, QWEN | {"engine": "transformers"}])
+    assert hub["t_target_s"] == eager["t_target_s"]
