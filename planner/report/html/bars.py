@@ -12,6 +12,9 @@ from planner.report.html.scale import Scale
 BAR = 34.0
 GAP = 58.0
 """From one bar to the next."""
+_LINE = 17.0
+_STRONG_CHARACTER = 7.9
+"""Mean width of a heavy character of 13 pixels."""
 _CHARACTER = 6.9
 """Mean width of a character of 12 pixels."""
 
@@ -48,18 +51,31 @@ def stacked(bars: Sequence[Bar], limit: Limit | None, layout: Layout) -> Drawing
     highest = max(longest, limit.value if limit else 0.0) or 1.0
     scale = Scale(0.0, highest, 0.0, layout.width - 2)
     marks: list[Mark] = []
+    longest_name = max(len(f"{bar.name}: {bar.total}") for bar in bars)
+    below = _LINE if longest_name * _STRONG_CHARACTER > layout.width else 0.0
+    first = 20.0 + below + (18.0 if limit else 0.0)
     for n, bar in enumerate(bars):
-        top = 20.0 + n * GAP + (18.0 if limit else 0.0)
-        marks.append(label(Spot(0.0, top - 6), f"{bar.name}: {bar.total}", "strong"))
+        top = first + n * (GAP + below)
+        marks += _name(bar, top, below)
         if limit:
             marks.append(rect(Spot(0.0, top), scale.at(limit.value), BAR, "free"))
         marks += _pieces(bar, scale, top, limit)
-    bottom = 20.0 + (len(bars) - 1) * GAP + BAR + (18.0 if limit else 0.0)
+    bottom = first + (len(bars) - 1) * (GAP + below) + BAR
     if limit:
         x = scale.at(limit.value)
         marks.append(line(Spot(x, 16.0), Spot(x, bottom + 4), "even"))
         marks.append(label(Spot(x - 4, 12.0), limit.name, "small", "end"))
     return Drawing(layout.width, bottom + 6, tuple(marks))
+
+
+def _name(bar: Bar, top: float, below: float) -> list[Mark]:
+    """Name and sum above the bar, on two lines where one is too short for them."""
+    if not below:
+        return [label(Spot(0.0, top - 6), f"{bar.name}: {bar.total}", "strong")]
+    return [
+        label(Spot(0.0, top - 6 - below), bar.name, "strong"),
+        label(Spot(0.0, top - 6), bar.total, "strong"),
+    ]
 
 
 def _pieces(bar: Bar, scale: Scale, top: float, limit: Limit | None) -> list[Mark]:

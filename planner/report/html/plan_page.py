@@ -35,13 +35,14 @@ def plan_page(plan: Plan, around: Anatomy, start: Start | None = None) -> Page:
     start = start or Start()
     word = verdict_word(plan)
     asked, drafted = plan.inputs, plan.best_drafted
+    as_asked = drafted is None and asked.drafter == "none"
     commands = _commands(plan, start)
     return Page(
         title=f"{asked.model_name} on {cards(asked)}: speculative decoding",
         about=f"Does speculative decoding pay for {asked.model_name} on {cards(asked)} "
         f"with {asked.engine} {asked.engine_version}?",
-        verdict=f"{word}.",
-        tone=_TONES.get(word, "open"),
+        verdict="Plain, as asked." if as_asked else f"{word}.",
+        tone="open" if as_asked else _TONES.get(word, "open"),
         headline=_headline(plan),
         sentence=_sentence(plan),
         setting=_setting(plan),
@@ -74,7 +75,7 @@ FOLDER = "plan"
 def _headline(plan: Plan) -> str:
     drafted = plan.best_drafted
     if drafted is None:
-        return "Plain decoding"
+        return f"{rate(plan.best.spec_tok_s)} tokens a second without speculation"
     family, gain = family_title(drafted.family), f"{ratio(drafted.speedup)}x"
     if plan.best.draft_len:
         return f"{gain} with {family}"
@@ -85,7 +86,8 @@ def _sentence(plan: Plan) -> str:
     """What the headline leaves out."""
     line, drafted = verdict_line(plan), plan.best_drafted
     if not line.startswith("Yes") or drafted is None:
-        return line.partition(": ")[2]
+        said = line.partition(": ")[2]
+        return f"{said[:1].upper()}{said[1:]}"
     together = f" over the batch of {drafted.batch}" if drafted.batch > 1 else ""
     return (
         f"{rate(drafted.spec_tok_s)} instead of {rate(drafted.baseline_tok_s)} tokens a "

@@ -160,7 +160,7 @@ def test_every_origin_is_in_the_last_table(text: str, plan: Plan) -> None:
 @pytest.mark.parametrize(
     ("question", "verdict"),
     [
-        (planner.Question(model="Qwen/Qwen3-8B", gpu="4090", drafter="none"), "Don&#39;t."),
+        (planner.Question(model="Qwen/Qwen3-8B", gpu="4090", drafter="none"), "Plain, as asked."),
         (planner.Question(model="Qwen3-0.6B", gpu="h100", batch=(64,)), ""),
         (planner.Question(model="DeepSeek-V3", gpu="8xh200"), ""),
         (planner.Question(model="Qwen3-8B", gpu="4060", quant="Q4_K_M", drafter_device="cpu"), ""),
@@ -201,3 +201,12 @@ def test_a_missing_renderer_is_said_with_the_line_that_installs_it() -> None:
     )
     assert ended.returncode == 2
     assert "pip install 'specplanner[report]'" in ended.stderr
+
+
+def test_plain_decoding_as_asked_is_no_refusal(around: Anatomy) -> None:
+    without = hand_set(best=OFF, best_drafted=None, best_per_family=(), d_table=())
+    inputs = without.inputs.model_copy(update={"drafter": "none"})
+    drawn = Anatomy((), OFF, around.plain_parts, (), ())
+    page = plan_page(without.model_copy(update={"inputs": inputs}), drawn)
+    assert (page.verdict, page.tone) == ("Plain, as asked.", "open")
+    assert page.headline.endswith("tokens a second without speculation")
