@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Sequence
-from statistics import median
+from statistics import median, stdev
 from typing import Literal
 
+from autotune.tune.pieces import rounds_of
 from autotune.tune.prompts import PromptSet, looks_random, repeats_itself
 from autotune.tune.records import OFF, Arm, Cell, Record
 
@@ -18,6 +19,10 @@ FOREIGN_CPU = 0.10
 """Share of the processors taken by others that is worth a sentence."""
 LOOPING_SHARE = 0.25
 """Share of generations in a loop that is worth a sentence."""
+SCATTER = 0.4
+"""Standard deviation of the logarithm of an arm's time for a round, in baseline steps of the same
+block, from which blocks say nothing: they differ by half as much again. A quiet machine shows less
+than 0.1."""
 
 
 State = Literal["ok", "note", "doubt", "invalid"]
@@ -169,6 +174,34 @@ def drift(cells: Sequence[Cell]) -> Finding:
     if throttle:
         return _found("drift", "doubt", f"the baseline held within {change:.0%}{why}")
     return _found("drift", "ok", f"the baseline held within {change:.0%} between blocks")
+
+
+def steady_rounds(cells: Sequence[Cell]) -> Finding:
+    """Whether an arm's rounds cost alike in every block, once drift common to a block is out.
+
+    Tokens a round are divided out where they are counted: prompts differ in them by nature.
+    """
+    base = {cell.block: cell.seconds_per_token for cell in cells if cell.arm == OFF}
+    by_arm: dict[str, list[float]] = {}
+    for cell in cells:
+        took = cell.seconds_per_token / base.get(cell.block, math.inf)
+        if cell.arm != OFF and 0.0 < took < math.inf:
+            rounds = rounds_of([cell])
+            tokens = rounds.tokens_per_round if rounds and rounds.all else 1.0
+            by_arm.setdefault(cell.arm, []).append(math.log(took * tokens))
+    spreads = {arm: stdev(logs) for arm, logs in by_arm.items() if len(logs) > 1}
+    if not spreads:
+        return _found("rounds", "note", "too few blocks to see how alike they are")
+    worst = max(spreads, key=lambda arm: spreads[arm])
+    factor = math.exp(spreads[worst])
+    if spreads[worst] > SCATTER:
+        return _found(
+            "rounds",
+            "invalid",
+            f"the rounds of {worst} took {factor:.1f} times as long or as short from block to "
+            "block, beside the baseline of the same block",
+        )
+    return _found("rounds", "ok", f"rounds cost alike from block to block (within {factor:.2f}x)")
 
 
 def _clocks(cells: Sequence[Cell]) -> str:

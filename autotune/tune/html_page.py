@@ -27,6 +27,7 @@ _WORDS: dict[str, tuple[str, Tone]] = {
     "off": ("Off.", "bad"),
     "no difference": ("No difference.", "open"),
     "not compared": ("Not compared.", "open"),
+    "unusable": ("Unusable.", "bad"),
 }
 _STATES = {"ok": "ok", "note": "not checked", "doubt": "doubt", "invalid": "invalid"}
 _PAIRED = "paired blocks of the same prompts, autotune/tune/compare.py"
@@ -60,7 +61,7 @@ def _chosen(result: TuneResult) -> ArmResult | None:
 def _headline(result: TuneResult) -> str:
     chosen = _chosen(result)
     if chosen is None:
-        return "Nothing was compared"
+        return "No result" if result.verdict.state == "unusable" else "Nothing was compared"
     gain = f": {chosen.speedup.point:.2f}x" if chosen.speedup else ""
     return f"Run {chosen.name}{gain}"
 

@@ -67,6 +67,8 @@ def planned_model(plan: Plan) -> Modelled | None:
 
 def learn(result: TuneResult, where: Learnt) -> TuneResult:
     """The result with its correction; calibration and acceptance are written beside it."""
+    if result.verdict.state == "unusable":
+        return _acceptance_alone(result, where)
     off = next((arm for arm in result.arms if arm.name == OFF), None)
     counted = [arm for arm in result.arms if arm.round_cost_ratio and arm.mean_draft_len]
     if where.plan.drafted is None or off is None or not off.tokens_per_s or not counted:
@@ -91,6 +93,15 @@ def learn(result: TuneResult, where: Learnt) -> TuneResult:
         return _replanned(result, where, step_s, record, before)
     except PlannerError as error:
         return _not_replanned(result, step_s, str(error))
+
+
+def _acceptance_alone(result: TuneResult, where: Learnt) -> TuneResult:
+    """Times are unusable; what the engine counted holds whatever else ran."""
+    drafted = [arm for arm in result.arms if arm.name != OFF]
+    _write_acceptance(result, drafted, where.out)
+    files = (ACCEPTANCE_FILE,) if any(arm.survival for arm in drafted) else ()
+    note = "no calibration was written, because the times are unusable"
+    return result.model_copy(update={"correction": Correction(files=files, notes=(note,))})
 
 
 def _not_replanned(result: TuneResult, step_s: float, why: str) -> TuneResult:

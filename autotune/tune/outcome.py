@@ -14,11 +14,13 @@ from autotune.tune.judge import Evidence, arm_results, verdict
 from autotune.tune.lossless import Likelihood, compare_cells
 from autotune.tune.prompts import PromptSet
 from autotune.tune.records import OFF, Arm
-from autotune.tune.result import TuneResult, Verdict
+from autotune.tune.result import ArmResult, TuneResult, Verdict
 from autotune.tune.schedule import Effort
 from planner import __version__
 from planner.search.records import Plan
 
+_OTHERS = ("load", "drift")
+"""Checks that say why times of one arm differ."""
 _WORTH_IT = 1.03
 """Expected speedup from which a change is proposed, as for every verdict of the planner."""
 
@@ -42,7 +44,10 @@ class Circumstances:
 
 def tune_result(evidence: Evidence, of: Circumstances) -> TuneResult:
     """The record; what is learned for the planner is added by `learn`."""
-    found = verdict(evidence)
+    checks = _guards(evidence, of)
+    arms, found = arm_results(evidence, of.predicted), verdict(evidence)
+    if any(one.state == "invalid" for one in checks):
+        arms, found = tuple(map(_counted_alone, arms)), _unusable(checks)
     state = evidence.standing
     inputs = of.plan.inputs if of.plan else None
     drafted = of.plan.drafted if of.plan else None
@@ -64,12 +69,30 @@ def tune_result(evidence: Evidence, of: Circumstances) -> TuneResult:
         max_tokens=of.effort.max_tokens,
         seed=of.effort.seed,
         stopped=(state.decided if state and state.decided else "all blocks"),
-        arms=arm_results(evidence, of.predicted),
+        arms=arms,
         verdict=found,
         change=_change(of.plan, evidence.arms, found),
-        guards=_guards(evidence, of),
+        guards=checks,
         lossless=compare_cells(evidence.cells, of.likelihoods, temperature=of.effort.temperature),
     )
+
+
+def _unusable(checks: Sequence[guards.Finding]) -> Verdict:
+    """No answer: what the checks found, the worst first."""
+    bad = [one.sentence for one in checks if one.state == "invalid"]
+    bad += [one.sentence for one in checks if one.state == "doubt" and one.guard in _OTHERS]
+    return Verdict(
+        state="unusable",
+        choice=None,
+        sentence=f"Unusable: {'; '.join(bad)}. Nothing follows from these times; measure again on "
+        "a quiet machine (--force).",
+    )
+
+
+def _counted_alone(arm: ArmResult) -> ArmResult:
+    """The arm without what would rest on its times; what the engine counted stays."""
+    gone = ("round_cost_ratio", "predicted_after", "predicted_left_out")
+    return arm.model_copy(update=dict.fromkeys(gone))
 
 
 def _mean_prompt(evidence: Evidence) -> float | None:
@@ -87,6 +110,7 @@ def _guards(evidence: Evidence, of: Circumstances) -> tuple[guards.Finding, ...]
         guards.other_load(cells),
         guards.in_flight(cells, of.effort.concurrency),
         guards.drift(cells),
+        guards.steady_rounds(cells),
         guards.prompt_quality(of.prompts),
         guards.loops(cells),
     )

@@ -4,7 +4,9 @@
 
 Time per token of the baseline cancels drift when it is taken from the same block. Counts come from
 the engine. The three costs are found over all cells and arms of one drafter together, so that the
-equation has far fewer free numbers than there are arms, and its error says something.
+equation has far fewer free numbers than there are arms, and its error says something. Times are
+averaged as the compared speedups are, by their logarithms: whatever the noise, R and the measured
+speedup then tell the same.
 """
 
 from __future__ import annotations
@@ -14,6 +16,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autotune.tune.records import OFF, Arm, Cell
+
+_STEPS = 20
+"""Gauss-Newton steps from the fit in relative error, whose times are too short, never too long."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +139,11 @@ def _rows(cells: Sequence[Cell], arms: Sequence[str]) -> list[_Row]:
 
 
 def fit_costs(cells: Sequence[Cell], arms: Sequence[str]) -> Costs | None:
-    """Costs that fit the cells of these arms best in relative error; None without counts.
+    """Costs that fit the cells of these arms best in the logarithm; None without counts.
 
-    Linear least squares with costs of 0 and more. A drafted round costs at least a plain step,
-    which is taken off first.
+    Least squares with costs of 0 and more. A drafted round costs at least a plain step, which is
+    taken off first. Relative errors would sink below half the times where noise is large, because
+    a time that is far too short weighs more than one that is far too long.
     """
     rows = [row for row in _rows(cells, arms) if row.time > 0]
     if not any(row.rounds.drafted for row in rows):
@@ -146,28 +152,33 @@ def fit_costs(cells: Sequence[Cell], arms: Sequence[str]) -> Costs | None:
     from scipy.optimize import nnls  # noqa: PLC0415 - 3 s of import
 
     known = np.array([[r.rounds.drafted, r.rounds.draft_tokens, r.rounds.all] for r in rows], float)
-    rest = np.array([row.time - row.rounds.all for row in rows])
-    weight = 1.0 / np.array([row.time for row in rows])
-    extra, _ = nnls(known * weight[:, None], rest * weight)
+    plain = np.array([row.rounds.all for row in rows], float)
+    time = np.array([row.time for row in rows])
+    extra, _ = nnls(known / time[:, None], (time - plain) / time)
+    for _ in range(_STEPS):
+        took = plain + known @ extra
+        extra, _ = nnls(known / took[:, None], (took - plain) / took - np.log(took / time))
     return Costs(base=1.0 + float(extra[0]), slope=float(extra[1]), lookup=float(extra[2]))
 
 
 def measured_ratio(cells: Sequence[Cell], arm: str, lookup: float) -> float | None:
     """R of one arm from its own times: what its drafted rounds took, in baseline steps.
 
+    A round's time is the geometric mean over the blocks, as the measured speedup is.
+
     Args:
         cells: with the baseline's.
         arm: the arm.
         lookup: cost of every round, from `fit_costs`.
     """
-    rows = _rows(cells, [arm])
+    rows = [row for row in _rows(cells, [arm]) if row.time > 0]
     drafted = sum(row.rounds.drafted for row in rows)
     if not drafted:
         return None
-    time = math.fsum(row.time for row in rows)
-    plain = sum(row.rounds.plain for row in rows)
     every = sum(row.rounds.all for row in rows)
-    return (time - plain - lookup * every) / drafted
+    mean_log = math.fsum(math.log(row.time / row.rounds.all) for row in rows) / len(rows)
+    share = drafted / every
+    return (math.exp(mean_log) - (1.0 - share) - lookup) / share
 
 
 def left_out_speedups(cells: Sequence[Cell], arms: Sequence[Arm]) -> Mapping[str, float]:

@@ -82,8 +82,9 @@ class Expected(Record):
 class Verdict(Record):
     """What to do."""
 
-    state: Literal["speculate", "off", "no difference", "not compared"]
-    """speculate, off: clear at 95 % over all arms and looks; no difference: it is not."""
+    state: Literal["speculate", "off", "no difference", "not compared", "unusable"]
+    """speculate, off: clear at 95 % over all arms and looks; no difference: it is not; unusable:
+    the checks found that the times say nothing."""
     choice: str | None
     """Arm to run; None where nothing was compared."""
     alike: tuple[str, ...] = ()

@@ -127,6 +127,8 @@ def _with_expected(result: TuneResult, evidence: Evidence, traffic: Traffic) -> 
 
 def _launch_traffic(result: TuneResult, evidence: Evidence) -> Traffic:
     """Round costs of the drafter that the first drafted arm has."""
+    if result.verdict.state == "unusable":
+        return Traffic(result.workload or "unknown", result.temperature)
     family = next((arm.family for arm in evidence.arms if not arm.is_off), "none")
     peers = [arm.name for arm in evidence.arms if arm.family == family]
     costs = fit_costs(evidence.cells, peers)
@@ -135,6 +137,8 @@ def _launch_traffic(result: TuneResult, evidence: Evidence) -> Traffic:
 
 def _endpoint_traffic(result: TuneResult, evidence: Evidence, plan: Plan | None) -> Traffic:
     """Round costs as measured where a baseline ran too, else those of the plan's model."""
+    if result.verdict.state == "unusable":
+        return Traffic(result.workload or "unknown", result.temperature)
     drafted = [arm.name for arm in evidence.arms if not arm.is_off]
     costs = fit_costs(evidence.cells, drafted) if len(drafted) < len(evidence.arms) else None
     model = None if plan is None or costs is not None else planned_model(plan)

@@ -17,20 +17,24 @@ _STATES = {"ok": "ok", "note": "not checked", "doubt": "doubt", "invalid": "INVA
 
 def result_text(result: TuneResult) -> str:
     """The page: answer, table of arms, pieces, checks, and the change."""
+    checks = ["Checks of the measurement", *_checks(result), ""]
+    unusable = result.verdict.state == "unusable"
     parts = [
         *_wrapped(result.verdict.sentence),
         "",
         *_circumstances(result),
         "",
+        *(checks if unusable else ()),
         *_table(result.arms),
         "",
         *_pieces(result.arms),
         *_expected(result.expected),
         *_correction(result.correction),
-        "Checks of the measurement",
-        *_checks(result),
+        *(() if unusable else checks),
         *_change(result),
     ]
+    while not parts[-1]:
+        parts.pop()
     return "\n".join(plain(line) for line in parts) + "\n"
 
 
@@ -142,7 +146,6 @@ def _checks(result: TuneResult) -> Iterator[str]:
 def _change(result: TuneResult) -> Iterator[str]:
     if result.change is None:
         return
-    yield ""
     change = result.change
     if not (change.add or change.remove):
         yield "Change: none, the plan's command is the one to run."

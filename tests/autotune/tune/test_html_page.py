@@ -37,10 +37,11 @@ def test_the_tables_hold_what_was_measured() -> None:
         ("off", "Off.", "bad"),
         ("no difference", "No difference.", "open"),
         ("not compared", "Not compared.", "open"),
+        ("unusable", "Unusable.", "bad"),
     ],
 )
 def test_the_verdict_leads(state: str, word: str, tone: str) -> None:
-    choice = None if state == "not compared" else "off"
+    choice = None if state in ("not compared", "unusable") else "off"
     verdict = Verdict(state=state, choice=choice, sentence="so it is")
     page = tune_page(tune_result(verdict=verdict))
     assert (page.verdict, page.tone) == (word, tone)
