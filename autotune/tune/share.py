@@ -21,6 +21,7 @@ from planner.errors import InputError
 from planner.evidence.load import contradiction, row_of
 
 MAX_BYTES = 32 * 2**20
+_MOST = 1e15
 _HUB_NAME = re.compile(r"[A-Za-z0-9][\w.-]{0,95}(/[A-Za-z0-9][\w.-]{0,95})?")
 _FILE = re.compile(r"\.(gguf|safetensors|bin|json|pt)$", re.IGNORECASE)
 
@@ -33,9 +34,20 @@ def read_result(path: Path) -> TuneResult:
     """
     file = path / "tune.json" if path.is_dir() else path
     try:
-        return validate(TuneResult, read_json_object(file, MAX_BYTES), file)
+        record = read_json_object(file, MAX_BYTES)
+        _require_measurable(record, file)
+        return validate(TuneResult, record, file)
     except InputError as error:
         raise InputError(f"{error}; give the folder that `planner tune` wrote") from error
+
+
+def _require_measurable(value: object, file: Path) -> None:
+    """No number beyond what a clock or a counter shows; intervals of one block have no bound."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _require_measurable(inner, file)
+    elif isinstance(value, int | float) and not abs(value) <= _MOST:
+        raise InputError(f"{file} holds {str(value)[:20]}, which no run measures")
 
 
 def evidence_row(

@@ -57,7 +57,7 @@ def _circumstances(result: TuneResult) -> Iterator[str]:
 
 
 def _table(arms: Sequence[ArmResult]) -> Iterator[str]:
-    width = max(12, *(len(arm.name) for arm in arms)) + 2
+    width = max([12, *(len(arm.name) for arm in arms)]) + 2
     yield f"{'arm':<{width}}{'tok/s':>7}{'speedup':>9}{'80 %':>13}{'blocks':>8}  "
     for arm in arms:
         speed = "-" if arm.tokens_per_s is None else rate(arm.tokens_per_s)
@@ -82,7 +82,7 @@ def _pieces(arms: Sequence[ArmResult]) -> Iterator[str]:
     counted = [arm for arm in arms if arm.tokens_per_round is not None]
     if not counted:
         return
-    width = max(12, *(len(arm.name) for arm in arms)) + 2
+    width = max([12, *(len(arm.name) for arm in arms)]) + 2
     yield "Where it comes from: speedup = E[L] / (p*R + 1-p + look-up)"
     yield (
         f"{'arm':<{width}}{'E[L]':>6}{'drafts':>8}{'d':>6}{'R':>7}"

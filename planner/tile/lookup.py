@@ -1,5 +1,6 @@
 """Which kernel path serves a shape, and its charges for every q_len at once."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -42,8 +43,7 @@ class TileTable:
 
 
 def _version_key(version: str) -> tuple[int, ...]:
-    digits = "".join(c if c.isdigit() else " " for c in version)
-    return tuple(int(d) for d in digits.split())
+    return tuple(int(digits) for digits in re.findall(r"[0-9]{1,9}", version))
 
 
 def _serves(path: KernelPath, query: AttentionQuery, q_len: int) -> bool:

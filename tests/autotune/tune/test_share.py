@@ -1,12 +1,14 @@
 """What is shared: an evidence row like ours, and nothing that tells whose machine it was."""
 
 import json
+from pathlib import Path
 
 import pytest
 from tuned_samples import measured_arm, result
 
 from autotune.tune.guards import Finding
-from autotune.tune.share import evidence_row
+from autotune.tune.share import evidence_row, read_result
+from autotune.tune.text import result_text
 from planner.errors import InputError
 from planner.evidence.load import contradiction, row_of
 
@@ -66,3 +68,19 @@ def test_what_was_not_measured_is_left_out_of_the_row() -> None:
     assert "spec_tok_s" not in row
     assert "context_len" not in row["ask"]
     assert row["baseline_tok_s"] > 0
+
+
+@pytest.mark.parametrize("number", ["NaN", "1e999", "-1e300", "9" * 400])
+def test_a_number_that_no_run_measures_is_refused(tmp_path: Path, number: str) -> None:
+    path = tmp_path / "tune.json"
+    said = result().model_dump_json()
+    path.write_text(said.replace('"mean_prompt_tokens":100.0', f'"mean_prompt_tokens":{number}'))
+    assert path.read_text() != said
+    with pytest.raises(InputError, match="no run measures"):
+        read_result(path)
+    path.write_text(said)
+    assert read_result(path) == result()
+
+
+def test_a_result_without_arms_has_a_page_all_the_same() -> None:
+    assert "Checks of the measurement" in result_text(result(arms=()))
