@@ -45,11 +45,13 @@ def plan_sections(plan: Plan, around: Anatomy, start: Start) -> list[Section]:
 
 
 def _pictures(plan: Plan, around: Anatomy) -> list[Section]:
-    drafted = plan.best_drafted
-    chosen = drafted.drafter_id if drafted else ""
+    return [*_choice(plan, around), *_costs(plan, around)]
+
+
+def _choice(plan: Plan, around: Anatomy) -> list[Section]:
+    """What was chosen among."""
+    chosen = plan.best_drafted.drafter_id if plan.best_drafted else ""
     mapped = batch_map(plan.d_table, plan.best)
-    shown = drafted or plan.best
-    use = shown.tile
     return [
         Section(
             "lengths",
@@ -65,6 +67,15 @@ def _pictures(plan: Plan, around: Anatomy) -> list[Section]:
             link="Batch and context",
             figures=(mapped,) if mapped else (),
         ),
+    ]
+
+
+def _costs(plan: Plan, around: Anatomy) -> list[Section]:
+    """What it costs in time, memory and rows of a tile."""
+    drafted = plan.best_drafted
+    shown = drafted or plan.best
+    use = shown.tile
+    return [
         Section(
             "time",
             "One round in parts",
