@@ -115,7 +115,29 @@ constant stood (commit {commit}): model cards, studies of single cards, engine r
 widths of the interval of plain speed. "First" is what the model said to them before anything was
 changed, {unanswered} rows refused for want of a catalog row: the clean test. After that look names,
 catalog rows and readers were mended, and llama.cpp's time for routing was found missing (its
-constant was then fitted to other rows), so "now" is not clean.
+constant was then fitted to other rows), so "now" is not clean. The RTX 3090 rows were looked at
+too when llama.cpp's per-row product was made slower on cards with half the integer lanes, and those
+with a draft model on a hybrid target when copies of its state were charged; no constant of either
+was fitted to them.
+"""
+MISSING = """## What is missing
+
+- **The chosen D.** Three sweeps of llama.cpp on a V100 are among those that lose most: one
+  operator's prompts accept up to 100 % of what is drafted. With that acceptance given, the chosen D
+  loses nothing on the two dense models, and 8 % on the MoE; `--acceptance FILE` gives it.
+- **Trees on SGLang** (Tencent/AngelSlim#163): 5-9 ms of host time a round that no chain shows. A
+  trace of one round with top-k 1 and one with 4, at the same number of nodes, would tell.
+- **Losses that no hardware explains** (vllm-project/vllm#48766 and #35387): the drafter runs
+  outside the CUDA graph. Which versions mark which drafter as compiled is not published; a profile
+  of one round tells.
+- **Eager transformers**: R of Spec-Bench is 25-30 % higher than that of the EAGLE-3 paper, whose
+  baseline runs in EAGLE's own code. Both baselines timed on one card would separate them.
+- **Long contexts**: almost no row above 16K states E[L]. That vLLM does not split the cache of
+  several query tokens is read in its source; the one row at 65K (noonghunna/club-3090#613) shows no
+  such loss, but not how full its cache was. A plain step and one with D = 3, with 64K tokens in
+  the cache, would tell.
+- **Memory of long prompts** (noonghunna/club-3090#613 and #487): scratch of recurrent layers while
+  a prompt is read. The memory lines that vLLM logs at start, and the peak of one chunk, would tell.
 """
 GATE = """## What keeps these figures
 
@@ -251,6 +273,7 @@ def page(figures: Mapping[str, Any]) -> str:
         counted("reason", figures["excluded"]),
         "## Asked and not answered\n",
         counted("reason", figures["unanswered"]),
+        MISSING,
         GATE.format(factor=figures["margins"]["group_factor"]),
     ]
     return "\n".join(parts)
