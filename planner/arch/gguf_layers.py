@@ -8,7 +8,7 @@ from planner.arch.assemble import Feed, Layer, split_feed
 from planner.arch.feedforward import FeedForward
 from planner.arch.fields import MAX_DIM, MAX_LAYERS, Fields
 from planner.arch.gguf_header import GgufHeader, GgufTensor
-from planner.arch.mixers import CACHE_ELEMENT_BYTES, STATE_ELEMENT_BYTES
+from planner.arch.mixers import short_convolution, square_states, state_space
 from planner.arch.records import AttentionShape, MoeShape
 from planner.errors import InputError
 
@@ -252,45 +252,18 @@ class GgufLayers:
     def _convolution(self, weights: int) -> AttentionShape:
         """LFM2's short convolution, which keeps its last inputs."""
         taps = self.fields.optional_int("shortconv.l_cache") or 3
-        return AttentionShape(
-            kind="linear",
-            num_heads=1,
-            num_kv_heads=1,
-            head_dim=self.hidden,
-            v_head_dim=self.hidden,
-            state_bytes_per_seq=self.hidden * taps * CACHE_ELEMENT_BYTES,
-            weights=weights,
-        )
-
-    def _delta_attention(self, weights: int, width: int) -> AttentionShape:
-        """Kimi Delta Attention: a square state for each head."""
-        heads = self.fields.need_int("attention.head_count")
-        return AttentionShape(
-            kind="linear",
-            num_heads=heads,
-            num_kv_heads=heads,
-            head_dim=width,
-            v_head_dim=width,
-            state_bytes_per_seq=heads * width * width * STATE_ELEMENT_BYTES,
-            weights=weights,
-        )
+        return replace(short_convolution(self.hidden, taps), weights=weights)
 
     def _recurrent(self, weights: int) -> AttentionShape:
-        """Delta rule (Qwen) or Mamba: both states are inner_size x state_size."""
+        """Delta rule (Kimi, Qwen) or Mamba."""
         width = self.fields.optional_int("kda.head_dim")
         if width is not None:
-            return self._delta_attention(weights, width)
-        inner = self.fields.need_int("ssm.inner_size")
-        state = self.fields.need_int("ssm.state_size")
-        heads = self.fields.optional_int("ssm.time_step_rank") or 1
-        groups = self.fields.optional_int("ssm.group_count") or 1
-        return AttentionShape(
-            kind="linear",
-            num_heads=heads,
-            num_kv_heads=groups,
-            head_dim=state,
-            v_head_dim=max(1, inner // heads),
-            state_bytes_per_seq=inner * state * STATE_ELEMENT_BYTES,
+            return square_states(self.fields.need_int("attention.head_count"), width, weights)
+        return state_space(
+            num_heads=self.fields.optional_int("ssm.time_step_rank") or 1,
+            groups=self.fields.optional_int("ssm.group_count") or 1,
+            inner=self.fields.need_int("ssm.inner_size"),
+            state=self.fields.need_int("ssm.state_size"),
             weights=weights,
         )
 

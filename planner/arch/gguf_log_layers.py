@@ -9,7 +9,7 @@ from planner.arch.families import PLAIN_FFN
 from planner.arch.feedforward import FeedForward
 from planner.arch.gguf_layers import DENSE_FIRST, SWA_PERIOD
 from planner.arch.gguf_log import PrintInfo, read_print_info
-from planner.arch.mixers import CACHE_ELEMENT_BYTES, STATE_ELEMENT_BYTES
+from planner.arch.mixers import CACHE_ELEMENT_BYTES, state_space
 from planner.arch.quant import weight_format
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import AttentionShape, ModelArch, MoeShape, MtpShape, WeightFormat
@@ -182,16 +182,8 @@ class _Reader:
             return None
         heads = self.info.one("ssm_dt_rank") or 1
         groups = self.info.one("ssm_n_group") or 1
-        width = max(1, inner // heads)
-        return AttentionShape(
-            kind="linear",
-            num_heads=heads,
-            num_kv_heads=groups,
-            head_dim=state,
-            v_head_dim=width,
-            state_bytes_per_seq=inner * state * STATE_ELEMENT_BYTES,
-            weights=self.hidden * (3 * inner + 2 * groups * state + heads),
-        )
+        weights = self.hidden * (3 * inner + 2 * groups * state + heads)
+        return state_space(heads, groups, inner, state, weights)
 
     def _feeds(self) -> list[Feed]:
         widths = self.info.each("n_ff", self.count) or [0] * self.count

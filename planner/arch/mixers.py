@@ -130,6 +130,12 @@ def kimi_delta(hidden: int, num_heads: int, head_dim: int, *, full_gate: bool) -
     width = num_heads * head_dim
     low_rank = hidden * head_dim + head_dim * width
     gate = hidden * width if full_gate else low_rank
+    projections = 4 * hidden * width + low_rank + gate + hidden * num_heads
+    return square_states(num_heads, head_dim, projections)
+
+
+def square_states(num_heads: int, head_dim: int, weights: int) -> AttentionShape:
+    """A recurrent mixer that keeps a matrix of head_dim x head_dim for each head."""
     return AttentionShape(
         kind="linear",
         num_heads=num_heads,
@@ -137,7 +143,7 @@ def kimi_delta(hidden: int, num_heads: int, head_dim: int, *, full_gate: bool) -
         head_dim=head_dim,
         v_head_dim=head_dim,
         state_bytes_per_seq=num_heads * head_dim * head_dim * STATE_ELEMENT_BYTES,
-        weights=4 * hidden * width + low_rank + gate + hidden * num_heads,
+        weights=weights,
     )
 
 
@@ -164,6 +170,21 @@ def mamba2(hidden: int, dims: MambaDims, element_bytes: int) -> AttentionShape:
         v_head_dim=dims.head_dim,
         state_bytes_per_seq=inner * dims.state * element_bytes,
         weights=hidden * (inner + mixed + dims.num_heads) + inner * hidden + mixed * dims.conv,
+    )
+
+
+def state_space(
+    num_heads: int, groups: int, inner: int, state: int, weights: int
+) -> AttentionShape:
+    """A scan as llama.cpp describes it: `inner` channels over all heads, each with its state."""
+    return AttentionShape(
+        kind="linear",
+        num_heads=num_heads,
+        num_kv_heads=groups,
+        head_dim=state,
+        v_head_dim=max(1, inner // num_heads),
+        state_bytes_per_seq=inner * state * STATE_ELEMENT_BYTES,
+        weights=weights,
     )
 
 
@@ -195,15 +216,7 @@ def mamba1(hidden: int, dims: ScanDims) -> AttentionShape:
 
 def lightning(hidden: int, num_heads: int, head_dim: int) -> AttentionShape:
     """Lightning attention (arXiv 2501.08313): q, k, v, output gate and out, state head by head."""
-    return AttentionShape(
-        kind="linear",
-        num_heads=num_heads,
-        num_kv_heads=num_heads,
-        head_dim=head_dim,
-        v_head_dim=head_dim,
-        state_bytes_per_seq=num_heads * head_dim * head_dim * STATE_ELEMENT_BYTES,
-        weights=5 * hidden * num_heads * head_dim,
-    )
+    return square_states(num_heads, head_dim, 5 * hidden * num_heads * head_dim)
 
 
 def short_convolution(hidden: int, taps: int) -> AttentionShape:

@@ -10,7 +10,7 @@ from planner.arch.hf import read_hf_config
 from planner.arch.mixers import Heads
 from planner.arch.records import ModelArch
 from planner.design.config import config_of
-from planner.design.describe import Speeds
+from planner.design.describe import Speeds, speeds_with
 from planner.design.evaluate import Candidate, admitted, serve
 from planner.design.limits import draft_limits
 from planner.design.pool import Ground, kv_bytes
@@ -58,13 +58,7 @@ class AtEnd:
 
 def speeds_of(arch: ModelArch, candidate: Candidate, servings: Sequence[Serving]) -> Speeds:
     """One architecture with one drafter on every load."""
-    served = [serve(s, arch, [candidate]) for s in servings]
-    return Speeds(
-        np.concatenate([x.plain_rate[0] for x in served]).tolist(),
-        np.concatenate([x.rate[0, 0] for x in served]).tolist(),
-        np.concatenate([x.running[0, 0] for x in served]).tolist(),
-        np.concatenate([x.draft_len[0, 0] for x in served]).tolist(),
-    )
+    return speeds_with([serve(s, arch, [candidate]) for s in servings], 0)
 
 
 def detail(subject: Subject, ground: Ground, why: str) -> Detail:

@@ -8,7 +8,7 @@ import numpy as np
 
 from planner.arch.mixers import Heads
 from planner.arch.records import ModelArch
-from planner.design.evaluate import Candidate, serve
+from planner.design.evaluate import Candidate, Served, serve
 from planner.design.limits import draft_limits
 from planner.design.pool import Ground, Pool, kv_bytes, peak_flops
 from planner.design.quality import QualityTable, classify, evidence_rows
@@ -197,12 +197,16 @@ def best_of(
     rate = np.concatenate([x.rate[:, 0] for x in served], axis=1)
     weights = np.array([x.weight for _, x in ground.loads])
     best = int(np.argmax(np.log(rate) @ weights))
-    return candidates[best].variant, Speeds(
-        np.concatenate([x.plain_rate[0] for x in served]).tolist(),
-        rate[best].tolist(),
-        np.concatenate([x.running[best, 0] for x in served]).tolist(),
-        np.concatenate([x.draft_len[best, 0] for x in served]).tolist(),
-    )
+    return candidates[best].variant, speeds_with(served, best)
+
+
+def speeds_with(served: Sequence[Served], drafter: int) -> Speeds:
+    """What one architecture does with one of its drafters, over all deployments."""
+    places = [
+        (x.plain_rate[0], x.rate[drafter, 0], x.running[drafter, 0], x.draft_len[drafter, 0])
+        for x in served
+    ]
+    return Speeds(*(np.concatenate(parts).tolist() for parts in zip(*places, strict=True)))
 
 
 def baseline_design(start: Start, ground: Ground) -> Design:
