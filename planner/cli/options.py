@@ -54,7 +54,8 @@ def with_question_options(
     """A command that takes the question's options besides those of `run`.
 
     Args:
-        run: Takes the question's options as typed in one mapping, then its own options by name.
+        run: Takes the question's options as typed in one mapping, then its own options by name;
+            one of its own stands in the place of the question's of that name.
         several: Options that may be given more than once and arrive as a list.
         optional: Options that need not be given though the question needs them.
     """
