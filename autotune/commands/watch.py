@@ -12,7 +12,6 @@ import typer
 
 from autotune.commands.given_plan import given_plan
 from autotune.commands.termination import terminated_like_interrupted
-from autotune.engines.detect import connected
 from autotune.watch.clock import SystemClock
 from autotune.watch.exporter import WatchPage, listen_address, served
 from autotune.watch.follow import Following, follow
@@ -78,6 +77,8 @@ def _run(asked: Mapping[str, object], options: WatchOptions) -> None:
 
     The engine is only read, nothing is sent to it. A token is taken from PLANNER_API_KEY.
     """
+    from autotune.engines.detect import connected  # noqa: PLC0415 - httpx
+
     address = listen_address(options.listen) if options.listen else None
     plan = given_plan(options.plan, asked, lambda question: launchable(question, must=False)[0])
     prices = prices_of(plan) if plan else None

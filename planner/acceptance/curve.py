@@ -8,7 +8,7 @@ are trained on few steps (166 published series; families differ in r, quartiles 
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import overload
 
 import numpy as np
@@ -50,6 +50,8 @@ class AcceptanceCurve:
     head: tuple[float, ...] = ()
     """Conditional acceptances of the first positions where they were measured one by one."""
     sd_draft_len: int = SD_DRAFT_LEN
+    decay_log_sd: float = 0.0
+    """Spread of log r, where E[L] was measured at `sd_draft_len` and is carried to another D."""
 
     def __post_init__(self) -> None:
         """Check the ranges, so that every method below stays within [1, D+1]."""
@@ -107,11 +109,33 @@ class AcceptanceCurve:
 
     def log_sd_at(self, draft_len: int) -> float:
         """Standard deviation of log E[L] at this D: the same doubt about a_1 moves short drafts
-        less than long ones."""
-        if draft_len <= 0 or self.log_sd == 0.0:
+        less than long ones, and a measured E[L] says less of a D further away."""
+        if draft_len <= 0:
             return 0.0
-        here, there = self.sensitivity(draft_len), self.sensitivity(self.sd_draft_len)
-        return self.log_sd * here / there if there > 0 else self.log_sd
+        own = self.log_sd
+        if own > 0.0:
+            here, there = self.sensitivity(draft_len), self.sensitivity(self.sd_draft_len)
+            own *= here / there if there > 0 else 1.0
+        return math.hypot(own, self._carried_log_sd(draft_len))
+
+    def _carried_log_sd(self, draft_len: int) -> float:
+        """Spread of log E[L] at this D that comes from not knowing r."""
+        if self.decay_log_sd == 0.0 or draft_len == self.sd_draft_len:
+            return 0.0
+        factor = math.exp(self.decay_log_sd)
+        steeper, flatter = (
+            math.log(self._with_decay(decay).tokens_per_round(draft_len))
+            for decay in (self.decay / factor, self.decay * factor)
+        )
+        return 0.5 * abs(flatter - steeper)
+
+    def _with_decay(self, decay: float) -> "AcceptanceCurve":
+        """The curve through the same measured point, or the same positions, that goes on by r."""
+        if self.head:
+            return replace(self, decay=decay)
+        measured = float(self.tokens_per_drafted_round(self.sd_draft_len))
+        first, kept, cap = solve_first(decay, measured, self.sd_draft_len)
+        return replace(self, first=first, decay=kept, cap=cap)
 
     def interval(self, draft_len: int) -> tuple[float, float]:
         """80 % interval of E[L], within [1, D+1]."""

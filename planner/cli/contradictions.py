@@ -55,12 +55,7 @@ def _ranges(question: Question) -> Iterator[str]:
     for option, value, floor in floors:
         if value is not None and not floor <= value < math.inf:
             yield f"{option} is {value:g}; give a number from {floor}"
-    told = question.tokens_per_round
-    if told is not None and not 1 <= told <= MOST_TOKENS_PER_ROUND:
-        yield (
-            f"--tokens-per-round is {told:g}; a round of at most {MOST_TOKENS_PER_ROUND - 1} draft "
-            f"tokens and the bonus token yields 1 to {MOST_TOKENS_PER_ROUND}"
-        )
+    yield from _lengths(question)
     positive = (
         ("--qps", question.qps),
         ("--power-limit", question.power_limit_w),
@@ -75,6 +70,28 @@ def _ranges(question: Question) -> Iterator[str]:
         yield (
             f"--batch and --context name {batches} x {contexts} places and a search takes at most "
             f"{MOST_CELLS}; leave some out"
+        )
+
+
+def _lengths(question: Question) -> Iterator[str]:
+    """Draft lengths and what a round of them can yield."""
+    most = MOST_TOKENS_PER_ROUND - 1
+    told, at = question.tokens_per_round, question.measured_draft_len
+    if told is not None and not 1 <= told <= MOST_TOKENS_PER_ROUND:
+        yield (
+            f"--tokens-per-round is {told:g}; a round of at most {most} draft tokens and the "
+            f"bonus token yields 1 to {MOST_TOKENS_PER_ROUND}"
+        )
+    for option, length in (
+        (f"--draft-len {question.draft_len}", question.draft_len),
+        (f"--tokens-per-round {told or 0:g}@{at}", at),
+    ):
+        if length is not None and not 1 <= length <= most:
+            yield f"{option}: D is {length}; give a number from 1 to {most}"
+    if told is not None and at is not None and told > at + 1:
+        yield (
+            f"--tokens-per-round {told:g}@{at}: a round of {at} draft tokens and the bonus token "
+            f"yields {at + 1} at most; state the D that {told:g} was measured at"
         )
 
 
@@ -106,6 +123,7 @@ def _drafter(question: Question) -> Iterator[str]:
         ("--drafter-device", question.drafter_device, ("none", "ngram")),
         ("--tokens-per-round", question.tokens_per_round, ("none",)),
         ("--acceptance", question.acceptance, ("none",)),
+        ("--draft-len", question.draft_len, ("none",)),
     )
     for option, value, families in own:
         if value is not None and family in families:

@@ -99,6 +99,10 @@ def run(arguments: Sequence[str]) -> int:
     code: object = 0
     try:
         typer.main.get_command(_app_for(word))(args=list(arguments), prog_name="planner")
+    except ModuleNotFoundError as missing:
+        from planner.cli.packages import needs_extra  # noqa: PLC0415  # reads metadata
+
+        raise needs_extra(missing) from missing
     except SystemExit as stop:
         if isinstance(stop.__context__, BrokenPipeError):  # typer makes it exit 1, our bug's code
             raise stop.__context__ from None

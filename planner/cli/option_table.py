@@ -36,17 +36,19 @@ def with_table(
     """A command that takes the options of a table besides those of `run`.
 
     Args:
-        run: Takes the table's options as typed in one mapping, then its own options by name.
+        run: Takes the table's options as typed in one mapping, then its own options by name; one
+            of its own stands in the place of the table's of that name.
         table: Option in Python's spelling -> what it takes, in the order of `--help`.
         several: Options that may be given more than once and arrive as a list.
     """
     own = list(inspect.signature(run, eval_str=True).parameters.values())[1:]
+    names = {parameter.name for parameter in own}
 
     def command(**typed: Any) -> None:
-        asked = {name: typed.pop(_parameter_name(name)) for name in table}
+        asked = {n: None if n in names else typed.pop(_parameter_name(n)) for n in table}
         run({n: v if n in several else _once(n, v) for n, v in asked.items()}, **typed)
 
-    shared = [_parameter(name, asked) for name, asked in table.items()]
+    shared = [_parameter(name, asked) for name, asked in table.items() if name not in names]
     command.__doc__ = run.__doc__
     command.__signature__ = inspect.Signature([*shared, *own])  # type: ignore[attr-defined]
     return command

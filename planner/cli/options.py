@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from planner.cli.option_table import Asked, spelled, with_table
+from planner.drafters.spelling import family_named
 from planner.errors import InputError
 from planner.search.question import Question
 
@@ -34,7 +35,8 @@ QUESTION_OPTIONS: Mapping[str, Asked] = {
     "offload": Asked(str, "auto, layers=N or experts=N in host memory.", "WHAT"),
     "power_limit": Asked(float, "Power cap of each GPU, W.", "WATTS-PER-GPU"),
     "acceptance": Asked(str, "Measured acceptance.", "FILE"),
-    "tokens_per_round": Asked(float, "Use this E[L], bonus token included.", "X"),
+    "tokens_per_round": Asked(str, "Measured E[L], bonus token included, and its D.", "X[@D]"),
+    "draft_len": Asked(int, "This draft length alone: D.", "N"),
     "calibration": Asked(str, "Measured constants; none: the shipped ones.", "FILE|none"),
     "tile_rows": Asked(int, "Rows of a tile that G*(1+D) may fill.", "N", 128),
     "max_vram": Asked(str, "Usable memory of each GPU: 20G, 20480M.", "SIZE"),
@@ -52,7 +54,8 @@ def with_question_options(
     """A command that takes the question's options besides those of `run`.
 
     Args:
-        run: Takes the question's options as typed in one mapping, then its own options by name.
+        run: Takes the question's options as typed in one mapping, then its own options by name;
+            one of its own stands in the place of the question's of that name.
         several: Options that may be given more than once and arrive as a list.
         optional: Options that need not be given though the question needs them.
     """
@@ -78,12 +81,32 @@ def question_from(typed: Mapping[str, Any]) -> Question:
     ):
         if asked[name] is not None:
             asked[name] = read(spelled(name), asked[name])
+    if asked["drafter"] is not None:
+        asked["drafter"] = family_named(asked["drafter"]) or asked["drafter"]
+    asked["tokens_per_round"], asked["measured_draft_len"] = _measured(asked["tokens_per_round"])
     asked["max_vram_mib"] = _size_mib("--max-vram", asked.pop("max_vram"))
     asked["power_limit_w"] = asked.pop("power_limit")
     for name in ("max_ttft", "max_tpot"):
         limit_ms = asked.pop(name)
         asked[f"{name}_s"] = None if limit_ms is None else limit_ms / 1e3
     return Question(**asked)
+
+
+def _measured(text: str | None) -> tuple[float | None, int | None]:
+    """(E[L], D at which it was measured) of `2.8@3`; D is None where it is not stated.
+
+    Raises:
+        InputError: it does not read as such.
+    """
+    if text is None:
+        return None, None
+    match = re.fullmatch(r"\s*(\d{1,4}(?:\.\d{1,9})?)\s*(?:@\s*(\d{1,4})\s*)?", text, re.ASCII)
+    if match is None:
+        raise InputError(
+            f"--tokens-per-round takes E[L] and the D that it was measured at, and got "
+            f"{text[:60]!r}; write for example --tokens-per-round 2.8@3"
+        )
+    return float(match[1]), int(match[2]) if match[2] else None
 
 
 def count(option: str, text: str) -> int:

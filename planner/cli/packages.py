@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from importlib.metadata import PackageNotFoundError, requires, version
 from typing import NamedTuple
 
+from planner.errors import InputError
+
 PROJECT = "specplanner"
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(;.*)?")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
@@ -49,6 +51,18 @@ def requirements() -> Iterator[Requirement]:
         yield Requirement(
             found[1], found[3].strip(), extra[1] if extra else None, _installed(found[1])
         )
+
+
+def needs_extra(missing: ModuleNotFoundError) -> InputError | ModuleNotFoundError:
+    """The failure of an import as a sentence that names the extra; itself where none brings it."""
+    module = (missing.name or "").partition(".")[0]
+    brings = next((r.extra for r in requirements() if r.package == module and r.extra), None)
+    if brings is None:
+        return missing
+    return InputError(
+        f"this needs the package {module}, which is not installed; "
+        f"pip install '{PROJECT}[{brings}]'"
+    )
 
 
 def _installed(package: str) -> str | None:

@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
-from planner.errors import InputError
-
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -66,19 +64,8 @@ def find_plugin(name: str) -> EntryPoint | None:
 
 
 def attach_plugin(parent: typer.Typer, entry: EntryPoint) -> None:
-    """Import one plug-in command and register it.
-
-    Raises:
-        InputError: a package that the command needs is not installed.
-    """
-    try:
-        target = entry.load()
-    except ModuleNotFoundError as missing:
-        raise InputError(
-            f"`planner {entry.name}` needs the package {missing.name}, which is not installed; "
-            "pip install 'specplanner[all]' brings every extra"
-        ) from missing
-    attach(parent, entry.name, target)
+    """Import one plug-in command and register it."""
+    attach(parent, entry.name, entry.load())
 
 
 def attach(parent: typer.Typer, name: str, target: Callable[..., None] | typer.Typer) -> None:

@@ -9,6 +9,7 @@ from typing import Any
 from hwprofiles.calibration import EMPTY, Shelf
 from hwprofiles.errors import InputError
 from planner.drafters.records import FAMILIES, Family
+from planner.drafters.spelling import family_named
 from planner.predict.fields import integer, number, text
 from planner.search.setup import Wanted
 
@@ -131,10 +132,10 @@ def _positions(line: Mapping[str, Any]) -> tuple[float, ...] | None:
 
 
 def _family(line: Mapping[str, Any]) -> Family:
-    name = text(line, "drafter", "none").strip().lower()
-    for family in FAMILIES:
-        if family == name:
-            return family
+    name = text(line, "drafter", "none")
+    family = family_named(name)
+    if family is not None:
+        return family
     raise InputError(f"drafter {name!r} is not one of {', '.join(FAMILIES)}")
 
 

@@ -5,13 +5,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from hwprofiles.errors import InputError
-from planner.acceptance.constants import curve_from_tokens_per_round
+from planner.acceptance.constants import curve_from_tokens_per_round, decay_log_sd
 from planner.acceptance.curve import AcceptanceCurve
 from planner.acceptance.prior import AcceptanceQuery, prior
 from planner.arch.quant import weight_format
 from planner.arch.records import ModelArch, WeightFormat
 from planner.drafters.records import FAMILIES, DrafterSpec, Family
 from planner.drafters.select import DrafterChoice, drafters_for
+from planner.drafters.spelling import family_named
 from planner.search.evaluate import Grid
 from planner.search.machine import Machine
 from planner.search.question import Question
@@ -67,10 +68,9 @@ def formats(
 def _families(question: Question) -> tuple[Family, ...] | None:
     if question.drafter is None:
         return None
-    name = question.drafter.strip().lower()
-    for family in FAMILIES:
-        if family == name:
-            return () if family == "none" else (family,)
+    family = family_named(question.drafter)
+    if family is not None:
+        return () if family == "none" else (family,)
     raise InputError(f"--drafter {question.drafter!r} is not one of {', '.join(FAMILIES)}")
 
 
@@ -103,6 +103,13 @@ def _without(choice: DrafterChoice, set_aside: Mapping[str, str]) -> DrafterChoi
     return DrafterChoice(kept, {**choice.not_applicable, **named})
 
 
+def _of_drafter(measured: AcceptanceCurve, spec: DrafterSpec) -> AcceptanceCurve:
+    """A measured curve with the limits of its drafter, and how its family differs beyond."""
+    return replace(
+        measured, max_draft_len=spec.max_draft_len, decay_log_sd=decay_log_sd(spec.family)
+    )
+
+
 @dataclass(frozen=True, slots=True)
 class Acceptance:
     """What the user says of acceptance, and the workload."""
@@ -118,13 +125,17 @@ class Acceptance:
             from planner.acceptance.user_file import read_acceptance  # noqa: PLC0415  # seldom
 
             found = read_acceptance(Path(q.acceptance), family=spec.family)
-            return replace(found, max_draft_len=spec.max_draft_len)
+            return _of_drafter(found, spec)
         if q.tokens_per_round is not None:
-            stated = spec.default_draft_len or 3
-            # E[L] cannot pass D + 1: a larger stated figure must come from a longer draft.
-            depth = max(stated, int(q.tokens_per_round - 1e-9))
+            depth = q.measured_draft_len or q.draft_len or spec.default_draft_len or 3
+            if q.tokens_per_round > depth + 1:
+                raise InputError(
+                    f"--tokens-per-round {q.tokens_per_round:g}: a round of D = {depth} draft "
+                    f"tokens and the bonus token yields {depth + 1} at most; write the D that it "
+                    f"was measured at: --tokens-per-round {q.tokens_per_round:g}@D"
+                )
             curve = curve_from_tokens_per_round(spec.family, q.tokens_per_round, depth)
-            return replace(curve, log_sd=0.0, max_draft_len=spec.max_draft_len)
+            return _of_drafter(replace(curve, log_sd=0.0), spec)
         temperature = q.temperature if q.temperature is not None else self.workload.temperature
         return prior(
             AcceptanceQuery(

@@ -26,7 +26,12 @@ class Point:
     @property
     def drafts(self) -> bool:
         """Whether anything is drafted here."""
-        return self.grid.draft_lens[self.index[2]] > 0
+        return self.draft_len > 0
+
+    @property
+    def draft_len(self) -> int:
+        """D."""
+        return self.grid.draft_lens[self.index[2]]
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,6 +34,7 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
         at_risk = "no acceptance makes it a loss: a round costs no more than a plain step"
     found = [
         at_risk,
+        _another_length(choice, result, drafted),
         _crossover(choice, result),
         _acceptance_shift(choice, result, drafted),
     ]
@@ -43,6 +44,22 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
             "tokens: longer contexts lose; a kernel that does would gain"
         )
     return tuple(text for text in found if text)
+
+
+def _another_length(choice: Choice, result: GridResult, drafted: Evaluation) -> str:
+    """The best D where the user named one: is it worth changing?"""
+    cell = choice.headline
+    if np.array_equal(result.usable[cell], result.possible[cell]):
+        return ""
+    best = int(np.argmax(np.where(result.possible[cell], result.speedup[cell], -np.inf)))
+    there, here = float(result.speedup[cell][best]), drafted.speedup
+    length = choice.grid.draft_lens[best]
+    if length == drafted.draft_len:
+        return f"no other draft length of this drafter is faster than D={length}"
+    return (
+        f"D={length} would give {there:.2f}x in place of the {here:.2f}x of D={drafted.draft_len}: "
+        f"{there / here - 1.0:+.0%}"
+    )
 
 
 def _crossover(choice: Choice, result: GridResult) -> str:
@@ -64,6 +81,8 @@ def _acceptance_shift(choice: Choice, result: GridResult, drafted: Evaluation) -
     """Where the best D goes when acceptance is one standard deviation lower or higher."""
     b, c = choice.headline
     open_ = result.usable[b, c]
+    if open_.sum() < 2:
+        return ""
     count = len(choice.grid.draft_lens)
     even = np.array([break_even(result, (b, c, n)) for n in range(count)])
     tokens, spread = (

@@ -10,11 +10,12 @@ from hwprofiles.hosts import host_of
 from hwprofiles.load import load_gpu
 from hwprofiles.lookup import find_gpu
 from hwprofiles.scope import scope_of
+from planner.acceptance.curve import AcceptanceCurve
 from planner.arch.quant import format_names
 from planner.arch.quant_text import parse_quant
 from planner.arch.records import ModelArch
 from planner.cost.deployment import Deployment
-from planner.drafters.records import DrafterSpec
+from planner.drafters.records import FAMILIES, DrafterSpec
 from planner.search.machine import Machine
 from planner.search.question import Question
 from planner.search.setup import TENSOR_PARALLEL, parse_offload
@@ -41,10 +42,41 @@ def refuse_unknown(question: Question) -> None:
             )
     if question.host is not None:
         host_of(question.host)
+    for complaint in _unnamed(question):
+        raise InputError(complaint)
     if not is_auto(question.gpu):
         scope = scope_of(load_gpu(find_gpu(question.gpu).gpu_id))
         if scope.level == "not modelled":
             raise InputError(f"--gpu {question.gpu} is not modelled, because {scope.why}")
+
+
+def _unnamed(question: Question) -> Iterator[str]:
+    """Measured acceptance is that of one drafter: taken for all, the cheapest would win."""
+    told = question.tokens_per_round
+    stated = "--acceptance" if told is None else f"--tokens-per-round {told:g}"
+    own = told is not None or question.acceptance is not None
+    if own and question.drafter is None and question.drafter_path is None:
+        yield (
+            f"{stated} holds for the drafter that it was measured with; name that one by "
+            f"--drafter ({', '.join(f for f in FAMILIES if f != 'none')}) or --drafter-path"
+        )
+
+
+def stated_doubts(question: Question, curve: AcceptanceCurve, draft_len: int) -> tuple[str, ...]:
+    """Where measured acceptance was carried to a draft length that it was not measured at."""
+    told, at = question.tokens_per_round, curve.sd_draft_len
+    found = []
+    if told is not None and question.measured_draft_len is None:
+        found.append(
+            f"--tokens-per-round {told:g} is read as measured at D = {at}, the usual one of this "
+            f"drafter; write {told:g}@D if it was another"
+        )
+    if (told is not None or question.acceptance is not None) and draft_len > at:
+        found.append(
+            f"acceptance was measured at D = {at} and is carried on to D = {draft_len} as drafters "
+            "of this family usually go on; the interval counts how they differ"
+        )
+    return tuple(found)
 
 
 def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> None:
@@ -163,12 +195,4 @@ def doubts(
     found += limit_doubts(machine.device, power_limit_w=limit, max_vram_mib=question.max_vram_mib)
     if question.workload is not None:
         found += workload.assumptions
-    told = question.tokens_per_round
-    stated = f"--tokens-per-round {told:g}" if told is not None else "--acceptance"
-    own = told is not None or question.acceptance is not None
-    if own and not (question.drafter or question.drafter_path):
-        found.append(
-            f"{stated} is taken for every drafter, so the cheapest one wins; name the one it was "
-            "measured with by --drafter"
-        )
     return tuple(found)

@@ -59,6 +59,8 @@ class Limits:
     """Rows of a tile that G*(1+D) may fill."""
     max_vram_mib: float | None = None
     """Usable memory of each GPU."""
+    draft_len: int | None = None
+    """The only D that comes into question."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +90,10 @@ class GridResult:
     memory: Memory
     tiles: DeploymentTiles
     usable: npt.NDArray[np.bool_]
-    """Points with D >= 1 that respect the trained length and the tile ladder, and that fit."""
+    """Points with D >= 1 that respect the trained length and the tile ladder, and that fit; of one
+    D alone where the user named it."""
+    possible: npt.NDArray[np.bool_]
+    """The same for every D."""
     notes: tuple[str, ...]
 
 
@@ -161,7 +166,7 @@ def tile_limit(d: Deployment, tiles: DeploymentTiles, tile_rows: int) -> tuple[i
     return limit, f"G*(1+D) <= {tile_rows} with G = {group}: D <= {limit}"
 
 
-def _usable(
+def _possible(
     target: TargetGrid, spec: DrafterSpec | None, used: Memory, limits: Limits
 ) -> npt.NDArray[np.bool_]:
     _, _, lens = target.grid.axes()
@@ -241,6 +246,7 @@ def evaluate_grid(
         gain.shape, (len(target.grid.batches), len(target.grid.contexts), lens.size)
     )
     used = memory(d, spec, batch, context, lens)
+    possible = _possible(target, spec, used, limits)
     return GridResult(
         deployment=d,
         spec=spec,
@@ -252,7 +258,8 @@ def evaluate_grid(
         speedup=np.broadcast_to(gain, shape),
         memory=used,
         tiles=target.tiles,
-        usable=_usable(target, spec, used, limits),
+        usable=possible & (lens == (limits.draft_len or lens)),
+        possible=possible,
         notes=target.notes,
     )
 

@@ -51,6 +51,10 @@ class Question:
     """File with measured acceptance."""
     tokens_per_round: float | None = None
     """E[L] to use instead of any prior."""
+    measured_draft_len: int | None = None
+    """D at which that was measured; None for the one that the drafter is usually served with."""
+    draft_len: int | None = None
+    """The only D that comes into question."""
     calibration: str | None = None
     """File, or `none` for the shipped constants alone; None looks in the user data directory."""
     tile_rows: int = 128

@@ -8,7 +8,13 @@ from planner.cost.ledger import has_unknown_cache, room
 from planner.search.alternatives import alternatives
 from planner.search.ceiling import Point, faster_host, host_ceiling
 from planner.search.change import Choice, what_would_change
-from planner.search.doubts import doubts, drafter_doubts, speed_doubts, stage_doubts
+from planner.search.doubts import (
+    doubts,
+    drafter_doubts,
+    speed_doubts,
+    stage_doubts,
+    stated_doubts,
+)
 from planner.search.evaluate import GridResult
 from planner.search.inputs import drafter_record, inputs_of
 from planner.search.load import load_of
@@ -81,6 +87,9 @@ def _warnings(s: Situation, answer: _Answer) -> tuple[str, ...]:
     stated = doubts(s.question, d.arch, s.machine, s.workload, context)
     spec = answer.drafted.result.spec if answer.drafted else None
     drafter = drafter_doubts(spec, s.question.context or (context,))
+    if answer.drafted and answer.drafted.result.curves:
+        curve = answer.drafted.result.curves[s.headline[1]]
+        drafter += stated_doubts(s.question, curve, answer.drafted.draft_len)
     slow_host = host_ceiling(answer.drafted or answer.plain, s.machine)
     found = [
         *slow_host,

@@ -90,7 +90,7 @@ def _search(s: Situation) -> Searched:
     d, question = s.placement.deployment, s.question
     specs, absent, rejected = _specs(s)
     accept = Acceptance(question, s.workload, d.arch.name)
-    limits = Limits(question.tile_rows, question.max_vram_mib)
+    limits = Limits(question.tile_rows, question.max_vram_mib, question.draft_len)
     only_plain = replace(s.grid, draft_lens=(0,))
     plain = evaluate_grid(target_grid(d, only_plain), Drafted(), limits)
     targets: dict[Offload | None, TargetGrid] = {}

@@ -110,7 +110,7 @@ def test_a_table_that_cannot_be_written_fails_outside(tmp_path: Path) -> None:
             "GiB",
         ),
         (
-            ("--model", "Qwen/Qwen3-8B", "--gpu", "4090", "--acceptance", "/no/such/file"),
+            (*QWEN, "--drafter", "eagle3", "--acceptance", "/no/such/file"),
             InputError,
             "/no/such/file",
         ),
@@ -120,6 +120,8 @@ def test_a_table_that_cannot_be_written_fails_outside(tmp_path: Path) -> None:
         ((*QWEN, "--offload", "layers=999"), InputError, "36 layers"),
         ((*QWEN, "--offload", "experts=2"), InputError, "dense"),
         ((*QWEN, "--tokens-per-round", "65"), InputError, "1 to 64"),
+        ((*QWEN, "--tokens-per-round", "2.8"), InputError, "name that one by --drafter"),
+        ((*QWEN, "--drafter", "eagle3", "--tokens-per-round", "9"), InputError, "4 at most"),
         ((*QWEN, "--batch", "1", "--batch", "4"), InputError, "given 2 times (1 and 4)"),
         (("--model", "Qwen3-8B", "--gpu", "3x4090", "--tp", "3"), InputError, "32 attention"),
         (("--model", "Qwen3-8B", "--gpu", "3x4090", "--tp", "2"), InputError, "3 GPUs"),
@@ -141,7 +143,8 @@ def test_what_cannot_be_answered_names_its_values(
         (("--workload", "zzz"), "workload 'zzz' is not recognised"),
         (("--power-limit", "9999"), "above the 450 W"),
         (("--max-vram", "100G"), "above the 24564 MiB"),
-        (("--tokens-per-round", "3"), "name the one it was measured with"),
+        (("--drafter", "eagle3", "--tokens-per-round", "3"), "read as measured at D = 3"),
+        (("--drafter", "eagle3", "--tokens-per-round", "3@2"), "carried on to D = "),
         (("--context", "64K", "--quant", "w4a16"), "past the 40960 positions"),
     ],
 )

@@ -69,7 +69,8 @@ EVERY_OPTION = {
     "--tp": ("2", "tp", 2),
     "--offload": ("layers=12", "offload", "layers=12"),
     "--power-limit": ("250", "power_limit_w", 250.0),
-    "--tokens-per-round": ("2.5", "tokens_per_round", 2.5),
+    "--tokens-per-round": ("2.5@3", "tokens_per_round", 2.5),
+    "--draft-len": ("5", "draft_len", 5),
     "--calibration": ("none", "calibration", "none"),
     "--tile-rows": ("64", "tile_rows", 64),
     "--max-vram": ("20G", "max_vram_mib", 20480.0),
@@ -81,6 +82,7 @@ def test_every_option_reaches_the_question(asked: list[Question]) -> None:
     words = [word for option, (text, _, _) in EVERY_OPTION.items() for word in (option, text)]
     assert run("--gpu", "2x3090", *words) == 0
     assert (asked[0].model, asked[0].gpu) == ("Qwen/Qwen3-8B", "2x3090")
+    assert asked[0].measured_draft_len == 3
     for _, field, value in EVERY_OPTION.values():
         assert getattr(asked[0], field) == value
     assert run("--gpu", "4090", "--qps", "2.5", "--prompt-len", "9", "--output-len", "9") == 0
@@ -175,7 +177,12 @@ def test_contradictions_name_both_sides(
         ("--tp", "0"),
         ("--qps", "-1"),
         ("--max-ttft", "-5"),
-        ("--drafter", "EAGLE-3"),
+        ("--drafter", "EAGLE-4"),
+        ("--draft-len", "0"),
+        ("--draft-len", "64"),
+        ("--tokens-per-round", "2.8@0"),
+        ("--tokens-per-round", "4.5@3"),
+        ("--tokens-per-round", "2.8@x"),
     ],
 )
 def test_impossible_values_are_refused_with_the_option_and_the_value(
@@ -190,7 +197,7 @@ def test_impossible_values_are_refused_with_the_option_and_the_value(
 
 def test_a_near_family_name_is_suggested() -> None:
     with pytest.raises(InputError, match="did you mean eagle3"):
-        run("--gpu", "4090", "--drafter", "EAGLE-3")
+        run("--gpu", "4090", "--drafter", "EAGLE-4")
 
 
 @pytest.mark.parametrize(
