@@ -157,6 +157,22 @@ def fill(disk: Path, left_bytes: int) -> None:
     os.truncate(filler, filler.stat().st_size - left_bytes)
 
 
+def outcome(name: str, folder: Path) -> str:
+    """What a writer says that fails with exit 4; or what else it does."""
+    try:
+        WRITERS[name](folder, "2")
+    except (PlannerError, OSError) as failure:
+        code = next((c for family, c in EXIT_CODES if isinstance(failure, family)), 1)
+        return f"{'' if code == EXIT_OUTSIDE else f'exit {code}: '}{failure}"
+    return "it wrote"
+
+
+def mount(options: str, disk: Path) -> None:
+    """Mount the disk, or mount it anew."""
+    command = ["mount", "-t", "tmpfs", "-o", options, "tmpfs", str(disk)]
+    subprocess.run(command, check=True, timeout=20)
+
+
 def tried(name: str, disk: Path) -> dict[str, object]:
     """What one writer does when the disk is full the second time."""
     folder = disk / name
@@ -164,28 +180,24 @@ def tried(name: str, disk: Path) -> dict[str, object]:
     WRITERS[name](folder, "1")
     before = seen(folder)
     fill(disk, 0 if name == "row" else 4096)  # a row is short; the others stop half way
-    said: dict[str, object] = {"wrote": sorted(before)}
-    try:
-        WRITERS[name](folder, "2")
-        said["error"] = None
-    except (PlannerError, OSError) as failure:
-        code = next((c for family, c in EXIT_CODES if isinstance(failure, family)), 1)
-        said |= {"error": str(failure), "outside": code == EXIT_OUTSIDE}
+    said: dict[str, object] = {"wrote": sorted(before), "full": outcome(name, folder)}
     after = seen(folder)
     said["changed"] = sorted(k for k, old in before.items() if after.get(k) != old)
     said["begins_alike"] = all(after.get(k, b"").startswith(old) for k, old in before.items())
     said["left"] = sorted(set(after) - set(before))
     said["folders"] = sorted(p.name for p in folder.iterdir() if p.name.startswith("."))
     (disk / "filler").unlink()
+    mount("remount,ro", disk)
+    said["read_only"] = outcome(name, folder)
+    said["read_only_changed"] = seen(folder) != after
+    mount("remount,rw", disk)
     shutil.rmtree(folder)
     return said
 
 
 def main() -> None:
     disk = Path(sys.argv[1])
-    subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=8m", "tmpfs", str(disk)], check=True, timeout=20
-    )
+    mount("size=8m", disk)
     sys.stdout.write(json.dumps({name: tried(name, disk) for name in WRITERS}))
 
 

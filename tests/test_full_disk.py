@@ -1,4 +1,4 @@
-"""A disk that is full: every writer says so with exit 4, and what stood there stays whole."""
+"""A disk that is full or read-only: every writer says so, and what stood there stays whole."""
 
 import json
 import os
@@ -27,7 +27,7 @@ def _may_mount() -> bool:
 
 
 @pytest.mark.skipif(not _may_mount(), reason="may not mount a file system of its own")
-def test_a_full_disk_is_exit_4_and_leaves_old_files_whole(tmp_path: Path) -> None:
+def test_such_a_disk_is_exit_4_and_leaves_old_files_whole(tmp_path: Path) -> None:
     done = subprocess.run(
         ["unshare", "-rm", sys.executable, str(ROOT / "tests" / "full_disk.py"), str(tmp_path)],
         env={
@@ -45,9 +45,11 @@ def test_a_full_disk_is_exit_4_and_leaves_old_files_whole(tmp_path: Path) -> Non
     assert len(found) == 11
     for name, said in found.items():
         assert said["wrote"], name
-        assert said["outside"], (name, said["error"])
-        assert "No space left" in said["error"], name
-        assert f"{tmp_path}/{name}" in said["error"], f"{name} names no file: {said['error']}"
+        for what, why in (("full", "No space left"), ("read_only", "Read-only file system")):
+            assert why in said[what], (name, said[what])
+            assert not said[what].startswith("exit"), (name, said[what])
+            assert f"{tmp_path}/{name}" in said[what], f"{name} names no file: {said[what]}"
         assert said["changed"] == ([APPENDED[name]] if name in APPENDED else []), name
         assert (said["left"], said["folders"]) == ([], []), name
         assert said["begins_alike"], name
+        assert not said["read_only_changed"], name

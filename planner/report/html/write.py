@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+from contextlib import suppress
 from pathlib import Path
 
 from hwprofiles.paths import typed_path
@@ -73,7 +74,8 @@ def write_page(path: Path, page: Page, *, force: bool = False) -> None:
             "check the path and the free space, or give another file"
         ) from failure
     finally:
-        unfinished.unlink(missing_ok=True)
+        with suppress(OSError):  # a disk that takes no file gives none back either
+            unfinished.unlink(missing_ok=True)
 
 
 def _put(unfinished: Path, target: Path, *, force: bool) -> None:
