@@ -42,6 +42,8 @@ def test_a_hand_computed_load() -> None:
     assert found.prefill_share == pytest.approx(0.44)
     assert found.tpot_s == pytest.approx(0.01 / 0.56)
     assert found.ttft_s == pytest.approx(0.1 * (1 + 0.44 / 1.12) + 0.01)
+    # The first of 100 tokens comes with the prompt, 99 follow.
+    assert found.latency_s == pytest.approx(found.ttft_s + 99 * found.tpot_s)
 
 
 def test_prompts_alone_can_be_too_much() -> None:
