@@ -16,7 +16,8 @@ from typing import Any
 
 from planner.evidence import load
 from planner.evidence.accuracy import accuracy
-from planner.evidence.gate import MARGINS, committed, compare, record
+from planner.evidence.committed import committed
+from planner.evidence.gate import MARGINS, compare, record
 from planner.evidence.later import figures_now, looks
 from planner.report.accuracy_words import (
     LEFT_OUT,

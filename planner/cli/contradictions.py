@@ -11,6 +11,7 @@ from planner.search.question import Question
 
 MOST_TOKENS_PER_ROUND = 64
 """The longest draft of the search and the bonus token."""
+MOST_TEMPERATURE = 5
 MOST_CELLS = 16_384
 """Batches times contexts of one search: beyond, its arrays would take gigabytes."""
 
@@ -55,6 +56,12 @@ def _ranges(question: Question) -> Iterator[str]:
     for option, value, floor in floors:
         if value is not None and not floor <= value < math.inf:
             yield f"{option} is {value:g}; give a number from {floor}"
+    if (question.temperature or 0.0) > MOST_TEMPERATURE:
+        yield (
+            f"--temperature is {question.temperature:g}; engines sample at 0 to 2, and above "
+            f"{MOST_TEMPERATURE} tokens are all but random; give a number from 0 to "
+            f"{MOST_TEMPERATURE}"
+        )
     yield from _lengths(question)
     positive = (
         ("--qps", question.qps),

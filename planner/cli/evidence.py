@@ -13,7 +13,8 @@ import typer
 from planner.cli.html_file import check_html, write_html
 from planner.cli.progress import working
 from planner.evidence.accuracy import accuracy
-from planner.evidence.gate import Comparison, committed, compare, record
+from planner.evidence.committed import committed
+from planner.evidence.gate import Comparison, compare, record
 
 
 def command(

@@ -8,9 +8,13 @@ from typing import TYPE_CHECKING
 from planner.emit.devices import device_notes
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported
+from planner.evidence.committed import held_against_engine, held_against_family
+from planner.report.wording import family_title
 from planner.search.recommend import recommend
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from planner.emit.records import Emission
     from planner.search.question import Question
     from planner.search.records import Plan
@@ -28,6 +32,11 @@ def launchable(question: Question, *, must: bool) -> tuple[Plan, Emission | None
     Raises:
         EngineUnsupported: a rule forbids the plan and files `must` come out.
     """
+    plan, emission = _with_command(question, must=must)
+    return plan.model_copy(update={"warnings": (*_little_known(plan), *plan.warnings)}), emission
+
+
+def _with_command(question: Question, *, must: bool) -> tuple[Plan, Emission | None]:
     first = plan = recommend(question)
     refusals: list[EngineUnsupported] = []
     asked = question.drafter is not None or question.drafter_path is not None
@@ -47,6 +56,20 @@ def launchable(question: Question, *, must: bool) -> tuple[Plan, Emission | None
         raise refusals[0]
     warnings = (*first.warnings, f"no command can be given: {refusals[0]}")
     return first.model_copy(update={"warnings": warnings}), None
+
+
+def _little_known(plan: Plan) -> Iterator[str]:
+    """What the committed figures hold against the engine and the family that the answer names."""
+    drafted = plan.best if plan.best.draft_len else plan.best_drafted
+    if drafted is None:
+        return
+    doubts = (
+        (family_title(drafted.family), held_against_family(drafted.family)),
+        (plan.inputs.engine, held_against_engine(plan.inputs.engine)),
+    )
+    said = [f"{name} ({why})" for name, why in doubts if why]
+    if said:
+        yield f"little is known of {' and of '.join(said)}: measure before you rely on it"
 
 
 def _launched(plan: Plan, refusals: list[EngineUnsupported]) -> tuple[Plan, Emission]:

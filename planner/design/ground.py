@@ -28,7 +28,7 @@ from planner.search.setup import (
     default_engine,
     engine_of,
 )
-from planner.workload.parse import parse_workload
+from planner.workload.parse import stated_workload
 
 TOKENS_PER_PARAM = 20.0
 """Pretraining tokens per parameter where none are stated: compute-optimal, the least that is used
@@ -120,7 +120,7 @@ def serving_of(asked: TargetAsked, q: DesignQuestion, start: Start) -> Serving:
     tp = asked.tp or (count if engine[0] in TENSOR_PARALLEL else 1)
     if count % tp:
         raise InputError(f"--tp {tp} does not divide {count} GPUs of {asked.gpu}")
-    workload = parse_workload(asked.workload)
+    workload = stated_workload(asked.workload)
     stated = Question(
         model="design",
         gpu=asked.gpu,

@@ -1,11 +1,9 @@
 """The committed figures, and whether fresh ones are worse than these by more than a margin."""
 
-import json
 import platform
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
-from importlib.resources import files
 from typing import Any
 
 import numpy as np
@@ -112,13 +110,6 @@ def record(found: Accuracy) -> dict[str, Any]:
         "excluded": dict(sorted(reasons.items(), key=lambda item: -item[1])),
         "unanswered": dict(sorted(unanswered.items(), key=lambda item: -item[1])),
     }
-
-
-def committed() -> dict[str, Any]:
-    """The figures that the repository claims."""
-    text = files("planner.evidence").joinpath("data/figures.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
-    return found
 
 
 def _claims(figures: Mapping[str, Any]) -> Iterator[tuple[str, str, float, float]]:

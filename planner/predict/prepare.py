@@ -33,6 +33,7 @@ from planner.search.setup import (
     default_engine,
     engine_named,
     engine_of,
+    front_end,
     gpu_counts,
     place,
     target_of,
@@ -103,6 +104,8 @@ def _named(key: SetupKey) -> _Named:
     machine = machine_of(key.gpu, key.host, own_files=False)
     usual = default_engine(target, machine.device, key.wanted.offload)
     said = (key.engine or "").partition("==")[0]
+    if front_end(said):
+        usual = "llama.cpp"
     if said.strip() and engine_named(said) is None:
         note = f"engine {ascii(said)[1:-1][:60]} is not modelled: the times are those of {usual}"
         return _Named(target, machine, (usual, None), (note,))

@@ -1,5 +1,6 @@
 """What a question states and the looked-up facts contradict: refused, or said beside the answer."""
 
+import math
 from collections.abc import Iterator, Sequence
 from difflib import get_close_matches
 
@@ -19,14 +20,19 @@ from planner.drafters.records import FAMILIES, DrafterSpec
 from planner.search.machine import Machine
 from planner.search.question import Question
 from planner.search.setup import TENSOR_PARALLEL, parse_offload
+from planner.workload.parse import stated_workload
 from planner.workload.records import Workload
+
+LEAST_POWER_SHARE = 0.1
+"""Of the board's limit: no driver takes a cap below, and the laws know nothing of such clocks."""
 
 
 def refuse_unknown(question: Question) -> None:
     """Refuse what the free-text readers would only note: a person can correct it.
 
     Raises:
-        InputError: the weight format or the host is not known, or a tile has no rows.
+        InputError: the weight format, the host or the workload is not known, or a tile has no
+            rows.
     """
     if question.tile_rows < 1:
         raise InputError(f"--tile-rows {question.tile_rows} must be at least 1")
@@ -42,6 +48,7 @@ def refuse_unknown(question: Question) -> None:
             )
     if question.host is not None:
         host_of(question.host)
+    stated_workload(question.workload)
     for complaint in _unnamed(question):
         raise InputError(complaint)
     if not is_auto(question.gpu):
@@ -85,8 +92,23 @@ def refuse_misfits(question: Question, arch: ModelArch, machine: Machine) -> Non
     Raises:
         InputError: names the rule, both values and the next step.
     """
-    for complaint in (*_misplaced(question, arch, machine), *_unequal(question, arch, machine)):
+    complaints = (
+        *_misplaced(question, arch, machine),
+        *_unequal(question, arch, machine),
+        *_starved(question, machine),
+    )
+    for complaint in complaints:
         raise InputError(complaint)
+
+
+def _starved(question: Question, machine: Machine) -> Iterator[str]:
+    cap, usual = question.power_limit_w or machine.power_limit_w, machine.device.tdp_w
+    if cap and usual and cap < LEAST_POWER_SHARE * usual:
+        yield (
+            f"a power limit of {cap:g} W is below a tenth of the {usual:g} W of "
+            f"{machine.device.name}, where no card works; give --power-limit in W for each GPU, "
+            f"from {math.ceil(LEAST_POWER_SHARE * usual)}"
+        )
 
 
 def _misplaced(question: Question, arch: ModelArch, machine: Machine) -> Iterator[str]:

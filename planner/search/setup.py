@@ -30,6 +30,16 @@ ENGINE_NAMES = {
     "transformers": "transformers",
     "hf": "transformers",
 }
+FRONT_ENDS = {
+    "ollama": "Ollama hands llama.cpp no drafter [github.com/ollama/ollama/issues/5800]; use "
+    "--engine llama.cpp for what the same files do there",
+    "lmstudio": "LM Studio takes a draft model in its own settings, without a draft length, and no "
+    "other drafter [lmstudio.ai/docs, Speculative Decoding]; use --engine llama.cpp --drafter "
+    "external for what the same files do there",
+}
+"""Programs around llama.cpp that take no plan of this kind, and why."""
+_OTHER_ENGINES = ("exllama", "tabbyapi", "mlx", "mlc", "tgi", "lmdeploy")
+"""Engines of their own, whose kernels and rules were not read."""
 DEFAULT_VERSIONS = {
     "vllm": "0.33.0",
     "llama.cpp": "b11434",
@@ -56,10 +66,22 @@ class Target:
 def engine_named(text: str) -> str | None:
     """The engine that free text names; None where no known one is among its words."""
     key = text.strip().lower()
+    if front_end(text) or _squeezed(text).startswith(_OTHER_ENGINES):
+        return None
     for word in (key, *re.findall(r"[a-z0-9.]+", key)):
         if word in ENGINE_NAMES:
             return ENGINE_NAMES[word]
     return next((e for word, e in ENGINE_NAMES.items() if len(word) > 2 and word in key), None)
+
+
+def front_end(text: str) -> str | None:
+    """Why a program around llama.cpp that the text names takes no plan; None for any other."""
+    squeezed = _squeezed(text)
+    return next((why for name, why in FRONT_ENDS.items() if squeezed.startswith(name)), None)
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[-_\s]", "", text.lower())
 
 
 def engine_of(text: str | None) -> tuple[str, str | None] | None:
@@ -71,7 +93,14 @@ def engine_of(text: str | None) -> tuple[str, str | None] | None:
         raise InputError(f"engine {text!r} ends in == without a version; drop == or add one")
     if engine := engine_named(name):
         return engine, version.strip() or None
+    if why := front_end(name):
+        raise InputError(f"engine {text!r} cannot run a plan: {why}")
     known = ", ".join(dict.fromkeys(ENGINE_NAMES.values()))
+    if _squeezed(name).startswith(_OTHER_ENGINES):
+        raise InputError(
+            f"engine {text!r} has kernels and rules that were not read, and another engine's "
+            f"figures are not its own; known engines: {known}"
+        )
     raise InputError(f"unknown engine {text!r}; known engines: {known}")
 
 

@@ -3,6 +3,7 @@
 import re
 from functools import lru_cache
 
+from hwprofiles.errors import InputError
 from planner.workload.records import WORKLOAD_NAMES, Workload, WorkloadName
 
 _MAX_TEXT = 300
@@ -73,8 +74,23 @@ def parse_workload(text: str | None) -> Workload:
     if found is None or mixed_up:
         what = "names a mix of tasks" if mixed_up else "is not recognised"
         said = (f"workload {ascii(cut)[:60]} {what}: the average of all is taken",)
-        return Workload(thinking=thinking, assumptions=said)
+        return Workload(thinking=thinking, recognised=mixed_up, assumptions=said)
     return Workload(found[0], found[1], thinking=thinking)
+
+
+def stated_workload(text: str | None) -> Workload:
+    """The class of what a person typed, who can correct it.
+
+    Raises:
+        InputError: it names no known task, data set or class.
+    """
+    workload = parse_workload(text)
+    if not workload.recognised:
+        raise InputError(
+            f"--workload {ascii(text)[:60]} names no known task; give one of "
+            f"{', '.join(WORKLOAD_NAMES)}, a data set such as HumanEval, or a mix: code/chat"
+        )
+    return workload
 
 
 def _parts(text: str) -> list[tuple[WorkloadName, str]]:

@@ -28,5 +28,7 @@ class Workload:
     """Mean prompt, tokens."""
     output_len: int | None = None
     """Mean answer, tokens."""
+    recognised: bool = True
+    """Whether a text that was given names anything known."""
     assumptions: tuple[str, ...] = ()
     """How an unclear text was read."""

@@ -140,7 +140,7 @@ def test_what_cannot_be_answered_names_its_values(
     ("arguments", "said"),
     [
         (("--gpu", "3x4090"), "32 attention heads do not divide by 3 GPUs"),
-        (("--workload", "zzz"), "workload 'zzz' is not recognised"),
+        (("--workload", "mixed"), "workload 'mixed' names a mix of tasks"),
         (("--power-limit", "9999"), "above the 450 W"),
         (("--max-vram", "100G"), "above the 24564 MiB"),
         (("--drafter", "eagle3", "--tokens-per-round", "3"), "read as measured at D = 3"),

@@ -5,6 +5,7 @@ import pytest
 
 from planner.cli.launchable import launchable
 from planner.errors import EngineUnsupported
+from planner.evidence.committed import committed
 from planner.report.verdict import verdict_line
 from planner.search.question import Question
 
@@ -72,6 +73,25 @@ def test_a_rule_that_keeps_many_drafters_away_is_said_once() -> None:
 def test_a_plain_plan_that_was_asked_for_is_no_dont() -> None:
     plan, _ = launchable(replace(MIMO, drafter="none"), must=True)
     assert verdict_line(plan).startswith("Plain, as asked: ")
+
+
+def test_families_and_engines_with_little_or_bad_evidence_are_named_in_one_warning() -> None:
+    plan, _ = launchable(
+        Question(model="Qwen/Qwen3-8B", gpu="H100", engine="sglang", drafter="dspark"), must=False
+    )
+    (said,) = [warning for warning in plan.warnings if warning.startswith("little is known")]
+    figures = committed()["groups"]
+    assert f"DSpark ({figures['drafter family']['dspark']['rows']} published rows" in said
+    bad = figures["engine"]["sglang"]
+    assert f"sglang ({bad['rows']} published rows, R off by" in said
+    assert f"verdict right in {bad['left_out']['verdict_right']:.0%}" in said
+
+
+def test_well_measured_families_and_engines_get_no_such_warning() -> None:
+    plan, _ = launchable(
+        Question(model="Qwen/Qwen3-8B", gpu="H100", engine="vllm", drafter="eagle3"), must=False
+    )
+    assert not any(warning.startswith("little is known") for warning in plan.warnings)
 
 
 def test_a_context_past_the_drafters_positions_is_said() -> None:

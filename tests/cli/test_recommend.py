@@ -172,6 +172,7 @@ def test_contradictions_name_both_sides(
         ("--tokens-per-round", "nan"),
         ("--temperature", "-1"),
         ("--temperature", "inf"),
+        ("--temperature", "5.5"),
         ("--power-limit", "0"),
         ("--tile-rows", "0"),
         ("--tp", "0"),

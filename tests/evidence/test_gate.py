@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from planner.evidence.accuracy import accuracy
-from planner.evidence.gate import GROUP_FACTOR, MARGINS, committed, compare, record
+from planner.evidence.committed import committed
+from planner.evidence.gate import GROUP_FACTOR, MARGINS, compare, record
 
 ROOT = Path(__file__).parents[2]
 

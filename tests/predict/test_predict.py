@@ -318,6 +318,15 @@ def test_experts_beyond_all_models_take_no_memory() -> None:
     assert "at most 1024" in answer["error"]
 
 
+def test_a_line_for_a_front_end_gets_the_times_of_what_it_runs() -> None:
+    ollama, inside, other = answer_lines(
+        [QWEN | {"engine": engine} for engine in ("Ollama 0.9", "llama.cpp", "exllamav2")]
+    )
+    assert ollama["t_target_s"] == inside["t_target_s"]
+    assert "Ollama 0.9 is not modelled: the times are those of llama.cpp" in ollama["warnings"][0]
+    assert "exllamav2 is not modelled: the times are those of vllm" in other["warnings"][0]
+
+
 def test_an_engine_is_found_among_the_words_of_its_name() -> None:
     said = ("HF (EAGLE repo)", "vLLM 0.24.0 TP4", "ik_llama.cpp", "SGLang (fork)", "abacus")
     assert [engine_named(text) for text in said] == [

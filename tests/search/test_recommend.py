@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from planner.emit.registry import emitter_for
-from planner.errors import EngineUnsupported, NoFeasiblePlan
+from planner.errors import EngineUnsupported, InputError, NoFeasiblePlan
 from planner.search.explain import explain
 from planner.search.question import Question
 from planner.search.recommend import recommend
@@ -172,3 +172,30 @@ def test_vllm_gets_no_command_past_the_positions_of_the_model() -> None:
     assert refused.inputs.max_position == 40960
     with pytest.raises(EngineUnsupported, match="65536 > 40960"):
         emitter_for("vllm").emit(refused)
+
+
+@pytest.mark.parametrize(
+    ("engine", "why"),
+    [
+        ("ollama", "hands llama.cpp no drafter"),
+        ("LM Studio", "--engine llama.cpp --drafter external"),
+        ("exllamav2", "kernels and rules that were not read"),
+        ("tgi", "known engines: vllm"),
+        ("abacus", "unknown engine"),
+    ],
+)
+def test_a_program_that_takes_no_plan_is_refused_with_the_reason(engine: str, why: str) -> None:
+    with pytest.raises(InputError, match=why):
+        _ask(engine=engine)
+
+
+def test_an_unknown_workload_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(InputError, match=r"--workload 'foo'.*code, math, chat"):
+        _ask(workload="foo")
+    assert _ask(workload="Spec-Bench overall").inputs.workload == "unknown"
+
+
+@pytest.mark.parametrize("asked", [{"power_limit_w": 44.0}, {"gpu": "4090 @ 44W"}])
+def test_a_power_limit_below_a_tenth_of_the_cards_is_refused(asked: dict[str, object]) -> None:
+    with pytest.raises(InputError, match=r"44 W is below a tenth of the 450 W.*from 45"):
+        _ask(**asked)
