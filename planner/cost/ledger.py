@@ -105,50 +105,73 @@ def _activation_bytes(d: Deployment) -> float:
     return tokens * per_token + logits
 
 
+@dataclass(frozen=True, slots=True)
+class _Held:
+    """Bytes of the target's weights."""
+
+    on_gpu: Floats
+    on_host: Floats
+
+
+def _target_weights(d: Deployment) -> _Held:
+    """Weights on the fullest GPU, and those that stay in host memory."""
+    dense, experts, embedding = model_bytes(d.arch, d.weights)
+    if d.engine == "llama.cpp" and not d.arch.tied_embeddings:
+        embedding = 0.0  # llama.cpp leaves the token embedding in host memory
+    layer_share = d.offload.layer_share if d.offload else 0.0
+    expert_share = layer_share + (d.offload.expert_share if d.offload else 0.0)
+    ranks = float(d.tp * d.layer_split)
+    expert_ranks = float(max(d.tp * d.attention_replicas, d.expert_parallel) * d.layer_split)
+    resident = (dense * (1 - layer_share) + embedding) / ranks
+    routed = experts * max(0.0, 1 - expert_share) / expert_ranks
+    host = dense * layer_share + experts * expert_share
+    return _Held(np.asarray(resident + routed), np.asarray(host))
+
+
+def _drafter_weights(d: Deployment, spec: DrafterSpec | None) -> float:
+    """Bytes of the drafter on the fullest GPU, or on the device that runs it."""
+    if spec is None:
+        return 0.0
+    if d.draft_device is None:
+        # Split by layers like the target; the fullest GPU holds whole layers.
+        stages = ceil(spec.layers / d.layer_split) / spec.layers if spec.layers else 1.0
+        return spec.weight_bytes / d.tp * stages
+    copies = 2 * spec.head_weights * spec.head_bits / 8 if spec.shared_head else 0.0
+    return spec.weight_bytes + copies  # of head and embedding, which it shares no more
+
+
+def _drafter_kv(spec: DrafterSpec | None, batch: Floats, context: Num) -> Floats:
+    """Bytes of the drafter's own cache, over all ranks."""
+    if spec is None:
+        return np.zeros(1)
+    tokens = np.minimum(np.asarray(context, float), float(spec.window or np.inf))
+    return np.asarray(spec.kv_bytes_per_token * batch * tokens)
+
+
 def memory(
     d: Deployment, spec: DrafterSpec | None, batch: Num, context: Num, draft_len: Num
 ) -> Memory:
     """Memory of the fullest rank. Sizes of weights and caches are exact arithmetic on the shapes;
     activations, graph pool and reserve are the engine's constants (kinds in the constants file).
     """
-    arch, fmt = d.arch, d.weights
-    dense, experts, embedding = model_bytes(arch, fmt)
-    if d.engine == "llama.cpp" and not arch.tied_embeddings:
-        embedding = 0.0  # llama.cpp leaves the token embedding in host memory
-    layer_share = d.offload.layer_share if d.offload else 0.0
-    expert_share = layer_share + (d.offload.expert_share if d.offload else 0.0)
-    ranks = float(d.tp * d.layer_split)
-    expert_ranks = float(max(d.tp * d.attention_replicas, d.expert_parallel) * d.layer_split)
-    held = (dense * (1 - layer_share) + embedding) / ranks + experts * max(
-        0.0, 1 - expert_share
-    ) / expert_ranks
-    drafts = np.asarray(draft_len, float) > 0
+    held, elsewhere = _target_weights(d), d.draft_device is not None
     b, depth = np.asarray(batch, float), np.asarray(draft_len, float)
-    state = 1.0 * arch.state_bytes_per_seq / d.tp / d.layer_split
-    buffers = b * (1.0 + depth) * arch.vocab_size * 4.0 / d.tp + b * state * depth
-    ranks_of_drafter = 1.0 if d.draft_device else d.tp
-    own_weights = spec.weight_bytes / ranks_of_drafter if spec else 0.0
-    if spec and not d.draft_device and spec.layers:
-        # Split by layers like the target; the fullest GPU holds whole layers.
-        own_weights *= ceil(spec.layers / d.layer_split) / spec.layers
-    own_kv = (spec.kv_bytes_per_token if spec else 0) * b * np.asarray(context, float)
-    if spec and spec.window:
-        own_kv = spec.kv_bytes_per_token * b * np.minimum(context, float(spec.window))
-    elsewhere = d.draft_device is not None
-    if elsewhere and spec and spec.shared_head:
-        own_weights += 2 * spec.head_weights * spec.head_bits / 8  # copies of head and embedding
+    drafts = depth > 0
     here = drafts & (not elsewhere)
+    state = 1.0 * d.arch.state_bytes_per_seq / d.tp / d.layer_split
+    buffers = b * (1.0 + depth) * d.arch.vocab_size * 4.0 / d.tp + b * state * depth
+    own_weights, own_kv = _drafter_weights(d, spec), _drafter_kv(spec, b, context)
     return Memory(
-        weights=np.asarray(held),
+        weights=held.on_gpu,
         drafter_weights=np.where(here, own_weights, 0.0),
         kv=kv_bytes(d, batch, context),
-        drafter_kv=np.where(here, own_kv / ranks_of_drafter, 0.0),
+        drafter_kv=np.where(here, own_kv / d.tp, 0.0),
         recurrent_state=np.asarray(b * state),
         draft_buffers=np.where(drafts, buffers, 0.0),
         activations=np.asarray(_activation_bytes(d)),
         graph_pool=np.asarray(value("memory", d.engine, "graph_pool_mib") * MIB),
         engine_reserve=np.asarray(value("memory", d.engine, "reserve_mib") * MIB),
-        host=np.asarray(dense * layer_share + experts * expert_share),
+        host=held.on_host,
         drafter_device=np.where(drafts & elsewhere, own_weights + own_kv, 0.0),
     )
 
