@@ -1,21 +1,16 @@
 """What a plan asks of any engine: which model, which drafter, how many sequences, which D."""
 
 import re
-from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 from planner.emit.devices import refuse_devices
-from planner.emit.downloads import drafter_download, target_download
 from planner.emit.names import argument, local_path
-from planner.emit.rules import RuleBook
 from planner.errors import EngineUnsupported
 from planner.search.records import Plan
 
-ONLY_FOR_ARMS = "only for the arms with a drafter: "
-"""Head of a download that the chosen command, which is off, does not need."""
 _QUANTISED_NAME = re.compile(
     r"fp8|nvfp4|mxfp4|mxfp8|int4|int8|w4a16|w8a8|w8a16|awq|gptq|gpt-oss|bnb|quantized"
     # released in FP8 by their makers
@@ -25,7 +20,6 @@ _QUANTISED_NAME = re.compile(
 _PARALLEL_DRAFT = re.compile(r"p-?eagle|(?<![a-z])pard(?![a-z])", re.IGNORECASE)
 _BLOCK_FAMILIES = frozenset({"dflash", "dspark"})
 _BLOCK_VARIANT = re.compile(r"dflash-?2|xpress|lilicorr|domino|dfly", re.IGNORECASE)
-_GGUF_KINDS = ("q2", "q3", "q4", "q5", "q6", "q8", "iq", "tq", "ud-")
 _MAX_ARM_DRAFT_LEN = 16
 _TEMPLATE = "template"
 _SUBFOLDER = re.compile(r"(?<![\w./-])([\w.-]+)/")
@@ -226,118 +220,6 @@ def _is_eagle1(family: str, name: str) -> bool:
     lower = name.lower()
     newer = "eagle3" in lower or "eagle-3" in lower or "peagle" in lower or "p-eagle" in lower
     return family == "eagle3" and "eagle" in lower and not newer
-
-
-def require_loadable(drafter: Drafter, book: RuleBook) -> Drafter:
-    """The drafter, when there is something to load and this engine version can.
-
-    Raises:
-        EngineUnsupported: the plan was made with a template whose sizes are assumed, or the
-            engine does not know the variant.
-    """
-    if drafter.drafter_id == _TEMPLATE:
-        raise EngineUnsupported(
-            f"no published {drafter.family} drafter is known for this model, so there is nothing "
-            "that an engine could load; train one and give --drafter-path, or use --drafter none"
-        )
-    known = book.names.get("block_variant", {})
-    if drafter.variant and drafter.variant not in known:
-        others = f" or one of {', '.join(known)}" if known else ""
-        raise EngineUnsupported(
-            f"{book.engine} {book.version} has no loader for {drafter.variant} drafters, which "
-            f"{drafter.drafter_id} is; use --drafter-path with a plain DFlash checkpoint{others}, "
-            f"or another --drafter [{book.read_at}]"
-        )
-    return drafter
-
-
-def draft_source(want: Deployment, drafter: Drafter, engine: str, source: str) -> str:
-    """Repository or folder of the drafter; empty where the target's checkpoint holds it.
-
-    Raises:
-        EngineUnsupported: it lies in a folder of a repository that was not downloaded.
-    """
-    if not drafter.subfolder:
-        return drafter.drafter_id
-    if want.model_path is None or drafter.drafter_id:
-        raise EngineUnsupported(
-            f"{engine} takes a draft model by repository or folder, and this one lies in "
-            f"{drafter.subfolder}/ of {drafter.drafter_id or want.model}; download it and give "
-            f"--drafter-path [{source}]"
-        )
-    return str(want.model_path / drafter.subfolder)
-
-
-def refuse_gguf(plan: Plan, want: Deployment, said: str, source: str) -> None:
-    """Refuse GGUF weights, which files are written for with llama.cpp only.
-
-    Raises:
-        EngineUnsupported: `said` (of the engine) GGUF weights.
-    """
-    quant = plan.best.quant
-    if want.model.lower().endswith(".gguf") or quant.lower().startswith(_GGUF_KINDS):
-        raise EngineUnsupported(
-            f"{said} GGUF weights ({quant}); use --engine llama.cpp, or --quant fp8 or w4a16 "
-            f"[{source}]"
-        )
-
-
-def refuse_experts(parts: Mapping[str, str], engine: str, source: str) -> None:
-    """Refuse experts in host memory, where an engine moves weights by size.
-
-    Raises:
-        EngineUnsupported: the plan keeps some there.
-    """
-    if "experts" in parts:
-        raise EngineUnsupported(
-            f"{engine} moves weights to host memory by size and not by expert; use --engine "
-            f"llama.cpp for experts in host memory [{source}]"
-        )
-
-
-def room_left(plan: Plan, want: Deployment, said: str, source: str = "") -> list[str]:
-    """The longest context that still fits beside the stated one, where there is a longer one."""
-    longest = plan.best.ledger.max_context_at_batch
-    if longest <= want.context_len:
-        return []
-    return [f"{said}; {longest} tokens would still fit" + (f" [{source}]" if source else "")]
-
-
-def common_notes(plan: Plan, want: Deployment, converted: str) -> tuple[str, ...]:
-    """What holds for every engine that serves a hub checkpoint.
-
-    `converted` names the scheme that the engine converts the weights to at load time, if any.
-    """
-    notes = []
-    if converted:
-        notes.append(
-            f"weights are converted to {converted} at load time, because the name "
-            f"{want.model} says nothing of a quantised checkpoint"
-        )
-    elif not want.quantised and plan.best.quant.lower() not in ("bf16", "fp16", "bfloat16"):
-        notes.append(
-            f"the plan counts on {plan.best.quant} weights and the name {want.model} says nothing "
-            "of them: serve a checkpoint that is quantised so"
-        )
-    return (*notes, *catalog_name_note(want))
-
-
-def catalog_name_note(want: Deployment) -> tuple[str, ...]:
-    """That the model goes by a name that no hub knows, where it does."""
-    if want.model_path is not None or "/" in want.model:
-        return ()
-    return (f"{want.model} is a catalog name: put the repository's id in its place",)
-
-
-def hub_downloads(plan: Plan, want: Deployment) -> tuple[str, ...]:
-    """Commands that fetch the target and the drafter from the hub."""
-    lines = []
-    if want.model_path is None:
-        lines.append(target_download(plan, want.model))
-    if want.drafter and want.drafter.on_hub:
-        only = "" if want.draft_len else ONLY_FOR_ARMS
-        lines.append(only + drafter_download(plan, want.drafter.drafter_id))
-    return tuple(lines)
 
 
 def _max_seqs(plan: Plan) -> int:

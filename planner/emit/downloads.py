@@ -5,11 +5,14 @@ from functools import lru_cache
 from pathlib import Path
 
 from hwprofiles.yamlfile import parse_shipped_rows
+from planner.emit.deployment import Deployment
 from planner.emit.script import command
 from planner.search.records import Plan
 
 _FILE = Path(__file__).parent / "data" / "licences.yaml"
 _GIB = 2.0**30
+ONLY_FOR_ARMS = "only for the arms with a drafter: "
+"""Head of a download that the chosen command, which is off, does not need."""
 
 
 @lru_cache(maxsize=1)
@@ -36,6 +39,17 @@ def drafter_download(plan: Plan, hub_id: str, *words: str) -> str:
     record = plan.drafter or {}
     size = record.get("weight_bytes") if record.get("drafter_id") == hub_id else None
     return _line(hub_id, words, size, about=record.get("kind") == "assumed")
+
+
+def hub_downloads(plan: Plan, want: Deployment) -> tuple[str, ...]:
+    """Commands that fetch the target and the drafter from the hub."""
+    lines = []
+    if want.model_path is None:
+        lines.append(target_download(plan, want.model))
+    if want.drafter and want.drafter.on_hub:
+        only = "" if want.draft_len else ONLY_FOR_ARMS
+        lines.append(only + drafter_download(plan, want.drafter.drafter_id))
+    return tuple(lines)
 
 
 def _line(hub_id: str, words: tuple[str, ...], size: float | None, *, about: bool) -> str:

@@ -10,9 +10,10 @@ from planner.emit.arms import Argv, Arms
 from planner.emit.check import Facts
 from planner.emit.compatibility import with_compatibility
 from planner.emit.containers import with_compose
-from planner.emit.deployment import Deployment, Drafter, Step, deployment, require_loadable
+from planner.emit.deployment import Deployment, Drafter, Step, deployment
 from planner.emit.names import one_line
 from planner.emit.records import Emission, EmittedFile, EngineVersion
+from planner.emit.refusals import require_loadable
 from planner.emit.registry import SUPPORTED
 from planner.emit.rules import RuleBook, load_rules
 from planner.emit.schedule import ScheduleForm, schedule_text

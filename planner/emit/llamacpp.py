@@ -6,19 +6,13 @@ from math import ceil
 
 from planner.emit.arms import arms_of
 from planner.emit.check import check, nearest
-from planner.emit.deployment import (
-    ONLY_FOR_ARMS,
-    Deployment,
-    Drafter,
-    catalog_name_note,
-    offloaded,
-    room_left,
-)
-from planner.emit.downloads import drafter_download, target_download
+from planner.emit.deployment import Deployment, Drafter, offloaded
+from planner.emit.downloads import ONLY_FOR_ARMS, drafter_download, target_download
 from planner.emit.emitter import HOST, Method, RuleBoundEmitter, Written
 from planner.emit.llamacpp_checks import predicates, settings_of, verify_rows
 from planner.emit.names import file_stem
 from planner.emit.records import EmittedFile
+from planner.emit.remarks import catalog_name_note, room_left
 from planner.emit.schedule import ScheduleForm
 from planner.emit.script import command
 from planner.errors import EngineUnsupported

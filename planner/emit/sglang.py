@@ -8,20 +8,13 @@ from planner.emit.arms import Argv, arms_of
 from planner.emit.card_memory import card_mib, working_mib
 from planner.emit.check import check
 from planner.emit.config_file import Config, yaml_text
-from planner.emit.deployment import (
-    Deployment,
-    Step,
-    common_notes,
-    draft_source,
-    hub_downloads,
-    offloaded,
-    refuse_experts,
-    refuse_gguf,
-    room_left,
-)
+from planner.emit.deployment import Deployment, Step, offloaded
 from planner.emit.devices import install_line
+from planner.emit.downloads import hub_downloads
 from planner.emit.emitter import HOST, Method, RuleBoundEmitter, Written
 from planner.emit.records import EmittedFile
+from planner.emit.refusals import draft_source, refuse_experts, refuse_gguf
+from planner.emit.remarks import common_notes, room_left
 from planner.emit.schedule import ScheduleForm
 from planner.emit.sglang_checks import CHAINS, SCHEDULED, predicates
 from planner.search.records import Plan

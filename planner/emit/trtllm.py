@@ -10,19 +10,12 @@ from planner.emit.arms import Argv, Arms, arms_of, variants_of
 from planner.emit.card_memory import card_mib
 from planner.emit.check import check
 from planner.emit.config_file import Config, flat, yaml_text
-from planner.emit.deployment import (
-    Choice,
-    Deployment,
-    Drafter,
-    Step,
-    common_notes,
-    draft_source,
-    hub_downloads,
-    offloaded,
-    refuse_gguf,
-)
+from planner.emit.deployment import Choice, Deployment, Drafter, Step, offloaded
+from planner.emit.downloads import hub_downloads
 from planner.emit.emitter import HOST, Method, RuleBoundEmitter, Written
 from planner.emit.records import EmittedFile
+from planner.emit.refusals import draft_source, refuse_gguf
+from planner.emit.remarks import common_notes
 from planner.emit.schedule import ScheduleForm
 from planner.emit.trtllm_checks import SCHEDULED, predicates, rows_of
 from planner.errors import EngineUnsupported

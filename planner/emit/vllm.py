@@ -9,20 +9,13 @@ from planner.emit.arms import Argv, Arms, arms_of, variants_of
 from planner.emit.card_memory import card_mib, needed_mib
 from planner.emit.check import check
 from planner.emit.config_file import Config, flat, yaml_text
-from planner.emit.deployment import (
-    Choice,
-    Deployment,
-    common_notes,
-    draft_source,
-    hub_downloads,
-    offloaded,
-    refuse_experts,
-    refuse_gguf,
-    room_left,
-)
+from planner.emit.deployment import Choice, Deployment, offloaded
 from planner.emit.devices import install_line
+from planner.emit.downloads import hub_downloads
 from planner.emit.emitter import HOST, Method, RuleBoundEmitter, Written
 from planner.emit.records import EmittedFile
+from planner.emit.refusals import draft_source, refuse_experts, refuse_gguf
+from planner.emit.remarks import common_notes, room_left
 from planner.emit.schedule import ScheduleForm
 from planner.emit.vllm_checks import extra_slots, lookahead, predicates, tiers
 from planner.search.records import Plan
