@@ -110,7 +110,10 @@ def residuals(fitted: Fitted) -> dict[str, float]:
 
 
 def write_kernels(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> None:
-    """The constants of all fitted kernels; kernels with the same constants stay the same."""
+    """The constants of all fitted kernels; kernels with the same constants stay the same.
+
+    A kernel that was not timed takes those of the one it is said to be `like`.
+    """
     for table, found in fits.items():
         path = target.kernels(table)
         rows = json.loads(path.read_text("utf-8"))
@@ -118,14 +121,15 @@ def write_kernels(target: Target, fits: Mapping[str, Sequence[KernelFit]]) -> No
         families = {one.family: one for one in found}
         for row in rows:
             record = next(known for known in ids if _is(known, row["constants"]))
-            one = families.get(family_of(ids[record]))
+            one = families.get(row.get("like") or family_of(ids[record]))
             if one is None:
                 continue
             fitted = _of_card(one, row["capabilities"])
             if fitted is None:
                 continue
             row["constants"] |= _shortened(fitted)
-            row["residuals"] = residuals(fitted)
+            if "like" not in row:
+                row["residuals"] = residuals(fitted)
             if row["kind"] == "fitted":
                 cards = _cards(one, row["capabilities"]) or one.own
                 row["fitted_on"] = ", ".join(_CARDS[gpu] for gpu in cards)

@@ -2,22 +2,27 @@
 
 The law (fitted to aiconfigurator-core 0.12.0 tables of A100, H100 and L40S, Apache-2.0):
 
-    T = floor + smooth_max(bytes / rate, waves of thread blocks, FLOPs / peak)
+    T = floor + smooth_max(bytes / rate, further waves of thread blocks, FLOPs / peak)
 
-where one SM draws at most `sm_draw` times its fair share of the rate and computes at its share of
-the peak. Those two rules are what makes a kernel without split-KV slow at batch 1: a few thread
-blocks neither fill the memory system nor the tensor cores.
+where the floor has the start of the first wave (nothing hides it), one SM draws at most `sm_draw`
+times its fair share of the rate and computes at its share of the peak. Those two rules are what
+makes a kernel without split-KV slow at batch 1: a few thread blocks neither fill the memory system
+nor the tensor cores.
 """
 
 from dataclasses import dataclass
 
 import numpy as np
 
-from planner.cost.card import Card
-from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max, staircase
+from planner.cost.card import Card, memory_rates
+from planner.cost.smooth import Floats, Num, blended_rate, smooth_max, staircase
 
 REFERENCE_HZ = 1.7e9
 """Clock at which the floors of the constants are stated."""
+
+UNDIVIDED_L2 = 1.45
+"""Usable L2 of GDDR cards over that of HBM cards of the same size: the latter's L2 has two halves,
+and what SMs of both sides read lies in both."""
 
 FILL, WAVE, BLOCKS = 0, 1, 2
 """Split rules: fill two blocks an SM (FlashInfer, XQA, trtllm-gen, Triton); smallest count with
@@ -29,7 +34,7 @@ class AttentionKernel:
     """Constants of one kernel family."""
 
     floor_s: Num
-    """Latency of an empty call inside a CUDA graph at REFERENCE_HZ."""
+    """Latency of one wave without work inside a CUDA graph, at REFERENCE_HZ."""
     hbm_fraction: Num
     """Asymptotic share of the datasheet DRAM rate on HBM cards."""
     gddr_fraction: Num
@@ -40,7 +45,7 @@ class AttentionKernel:
     sm_draw: Num
     """Times its fair share of the rate that one SM can draw."""
     wave_s: Num
-    """Fixed time of one wave of thread blocks."""
+    """Fixed time of each further wave of thread blocks."""
     resident: Num
     """Thread blocks of one SM that run together."""
     split_s: Num
@@ -111,43 +116,61 @@ def _shape_factor(kernel: AttentionKernel, work: AttentionWork) -> Floats:
     return np.asarray(factor * width**kernel.width_exponent)
 
 
+@dataclass(frozen=True, slots=True)
+class _Blocks:
+    """The thread blocks that a kernel launches."""
+
+    count: Floats
+    splits: Floats
+    kv: Floats
+    """KV tokens of one, padded to whole inner steps."""
+    num_bytes: Floats
+    """KV bytes that one reads."""
+
+
+def _blocks(card: Card, kernel: AttentionKernel, work: AttentionWork) -> _Blocks:
+    groups = np.asarray(work.batch) * work.num_kv_heads * work.kv_passes
+    splits = _splits(kernel, work, groups, card.sm_count)
+    kv = np.ceil(np.asarray(work.kv_len) / splits / kernel.kv_block) * kernel.kv_block
+    read = np.minimum(kv, np.maximum(work.kv_len, 16.0)) * work.kv_width * work.kv_element_bytes
+    return _Blocks(np.asarray(groups * splits), splits, kv, np.asarray(read))
+
+
+def _stream_seconds(
+    card: Card, kernel: AttentionKernel, work: AttentionWork, blocks: _Blocks, *, warm: bool
+) -> Floats:
+    """Reading the cache: at the rate of the memory, or of the SMs that have most to read."""
+    kv_bytes = np.asarray(work.kv_len) * work.kv_width * work.kv_element_bytes
+    kv_bytes = work.batch * np.asarray(work.num_kv_heads) * kv_bytes
+    queries = np.asarray(work.batch) * work.q_len * work.num_heads * work.head_dim * 4.0
+    whole = np.where(np.asarray(card.is_hbm) > 0, 1.0, UNDIVIDED_L2) * card.l2_bytes
+    rates = memory_rates(card, kernel, kv_bytes + queries, kernel.l2_reach * whole * warm)
+    passes = np.maximum(1.0, work.kv_passes)
+    later = blended_rate(1.0 - 1.0 / passes, rates.l2, rates.mixed)  # they find the cache in L2
+    fair = kernel.sm_draw * later / card.sm_count
+    drawn = staircase(blocks.count / card.sm_count, 8.0) * blocks.num_bytes / fair
+    read = np.maximum((kv_bytes + queries) / rates.mixed, kv_bytes * passes / rates.l2)
+    return np.maximum(read, drawn)
+
+
 def attention_seconds(
     card: Card, kernel: AttentionKernel, work: AttentionWork, *, warm: bool
 ) -> tuple[Floats, Floats]:
-    """(floor, body) seconds of one layer's attention.
+    """(floor, body) seconds of one layer's attention; the floor has the first wave's start.
 
     `warm` lets a small cache be served by L2, as in a microbenchmark loop; inside a model the
     weights of the other layers evict it.
     """
-    kv_bytes_head = np.asarray(work.kv_len) * work.kv_width * work.kv_element_bytes
-    kv_bytes = work.batch * np.asarray(work.num_kv_heads) * kv_bytes_head
-    queries = np.asarray(work.batch) * work.q_len * work.num_heads * work.head_dim * 4.0
-    dram = card.dram_bytes_per_s * np.where(
-        np.asarray(card.is_hbm) > 0, kernel.hbm_fraction, kernel.gddr_fraction
-    )
-    l2 = np.maximum(np.asarray(kernel.l2_bytes_per_clk) * card.sm_count * card.clock_hz, dram)
-    share = cache_share(kv_bytes + queries, kernel.l2_reach * np.asarray(card.l2_bytes)) * warm
-    rate = blended_rate(share, l2, dram)
-    blocks = np.asarray(work.batch) * work.num_kv_heads * work.kv_passes
-    splits = _splits(kernel, work, blocks, card.sm_count)
-    ctas = blocks * splits
-    kv_per_cta = np.ceil(np.asarray(work.kv_len) / splits / kernel.kv_block) * kernel.kv_block
-    cta_bytes = np.minimum(kv_per_cta, np.maximum(work.kv_len, 16.0)) * work.kv_width
-    cta_bytes = cta_bytes * work.kv_element_bytes
+    blocks = _blocks(card, kernel, work)
     slow = REFERENCE_HZ / np.asarray(card.clock_hz)
-    waves = staircase(ctas / (card.sm_count * np.asarray(kernel.resident)), 6.0)
-    drawn = staircase(2.0 * ctas / card.sm_count, 8.0) / 2.0
-    drawn = np.maximum(1.0, drawn)
-    passes = np.maximum(1.0, work.kv_passes)
-    again = blended_rate(1.0 - 1.0 / passes, l2, rate)  # later passes find the cache in L2
-    wave_time = waves * slow * kernel.wave_s + drawn * cta_bytes / (
-        kernel.sm_draw * again / card.sm_count
-    )
-    rows = np.asarray(work.rows_charged) / passes
-    flops = 2.0 * ctas * kv_per_cta * work.kv_width * rows
+    waves = staircase(blocks.count / (card.sm_count * np.asarray(kernel.resident)), 6.0)
+    starts = (waves - 1.0) * slow * kernel.wave_s
+    rows = np.asarray(work.rows_charged) / np.maximum(1.0, work.kv_passes)
+    flops = 2.0 * blocks.count * blocks.kv * work.kv_width * rows
     peak = np.minimum(kernel.flops_fraction * np.asarray(card.issue_flops), card.attention_flops)
-    compute = flops / (peak * np.minimum(1.0, ctas / card.sm_count))
-    stream = np.maximum((kv_bytes + queries) / rate, kv_bytes * passes / l2)
-    body = smooth_max(kernel.smooth, stream, wave_time, compute) * _shape_factor(kernel, work)
-    merge = np.where(splits > 1, kernel.split_s, 0.0) + splits * np.asarray(kernel.split_each_s)
+    compute = flops / (peak * np.minimum(1.0, blocks.count / card.sm_count))
+    stream = _stream_seconds(card, kernel, work, blocks, warm=warm)
+    body = smooth_max(kernel.smooth, stream, starts, compute) * _shape_factor(kernel, work)
+    merge = np.where(blocks.splits > 1, kernel.split_s, 0.0)
+    merge = merge + blocks.splits * np.asarray(kernel.split_each_s)
     return slow * (kernel.floor_s + merge), body

@@ -5,18 +5,20 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from planner.cost.card import Card
+from planner.cost.card import Card, memory_rates
 from planner.cost.gemm import _softened_waves
-from planner.cost.smooth import Floats, Num, blended_rate, cache_share, smooth_max
+from planner.cost.smooth import Floats, Num, smooth_max
 
 HEIGHTS = (16.0, 32.0, 64.0, 128.0)
 """Rows of a tile that the libraries choose among."""
+WIDTHS = (32.0, 64.0, 128.0, 256.0)
 
-LOADS, EXPERTS, TOKENS, TOKENS_FP8, MARLIN = 0, 1, 2, 3, 4
-"""Tile rules: by the mean load of an expert (CUTLASS, profiled libraries); 16 rows up to as many
-tokens as experts, 64 beyond (SGLang's default for Triton); 16 to 128 by tokens (vLLM 0.33's default
-for Triton); 16 up to 64 tokens, 64 beyond (the same for fp8 blocks); the first of 16, 32 and 64
-that nine tenths of the mean load of this rank's experts fit, were all tokens its own (Marlin)."""
+BEST, EXPERTS, TOKENS, TOKENS_FP8, MARLIN = 0, 1, 2, 3, 4
+"""Tile rules: the fastest of all (CUTLASS, as the libraries' profilers find it); 16 rows up to as
+many tokens as experts, 64 beyond (SGLang's default for Triton); 16 to 128 by tokens (vLLM 0.33's
+default for Triton); 16 up to 64 tokens, 64 beyond (the same for fp8 blocks); the first of 16, 32
+and 64 that nine tenths of the mean load of this rank's experts fit, were all tokens its own
+(Marlin)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,15 @@ class MoeKernel:
     sm_draw: Num
     flops_fraction: Num
     smooth: Num
+    edge_cost: Num
+    """What a small tile adds to its arithmetic: operands are fetched for fewer products."""
     activation_fraction: Num
     """Share of DRAM rate at which activations are gathered and scattered."""
     remote_rows: Num
     """1 when rows routed to other ranks are activated, zeroed and summed here too, else 0."""
     weight_bytes: Num
     tile_rule: Num
-    """LOADS, EXPERTS, TOKENS, TOKENS_FP8 or MARLIN."""
+    """BEST, EXPERTS, TOKENS, TOKENS_FP8 or MARLIN."""
     all_rows: Num
     """1 when a token that comes to a rank has all its top_k rows multiplied there, those of other
     ranks' experts too (SGLang 0.5.10 as recorded), else 0."""
@@ -154,11 +158,9 @@ def row_blocks(loads: Floats) -> tuple[float, ...]:
     return (float(local.size), float(local.sum()), *blocks)
 
 
-def tile(kernel: MoeKernel, work: MoeWork) -> tuple[npt.NDArray[np.intp], Floats]:
-    """(index into HEIGHTS, width) of the tile that the library's rule takes."""
+def allowed(kernel: MoeKernel, work: MoeWork) -> npt.NDArray[np.bool_]:
+    """Whether the library's rule lets it take each of HEIGHTS by WIDTHS (last two axes)."""
     tokens = np.asarray(work.num_tokens, float)
-    load = np.asarray(work.assignments, float) / np.maximum(1.0, work.touched)
-    by_load = np.searchsorted(HEIGHTS[:3], load)
     by_tokens = np.searchsorted((32.0, 96.0, 512.0), tokens)
     few = tokens <= np.asarray(work.local_experts)
     as_if_own = np.asarray(work.all_assignments, float) / np.asarray(work.local_experts)
@@ -166,43 +168,53 @@ def tile(kernel: MoeKernel, work: MoeWork) -> tuple[npt.NDArray[np.intp], Floats
     rule = np.asarray(kernel.tile_rule)
     rules = [rule == EXPERTS, rule == TOKENS, rule == TOKENS_FP8, rule == MARLIN]
     by_fp8 = np.where(tokens <= 64, 0, 2)
-    index = np.select(rules, [np.where(few, 0, 2), by_tokens, by_fp8, marlin], by_load)
-    narrow = [few * 32.0 + ~few * 64.0, np.where(tokens <= 64, 64.0, 128.0)]
+    index = np.select(rules, [np.where(few, 0, 2), by_tokens, by_fp8, marlin])
+    narrow = [np.where(few, 32.0, 64.0), np.where(tokens <= 64, 64.0, 128.0)]
     wide = np.where(index <= 1, 64.0, 128.0)
-    width = np.select(rules, [*narrow, np.where(tokens <= 8, 64.0, 128.0), wide], wide)
-    return np.asarray(index, np.intp), width
+    width = np.select(rules, [*narrow, np.where(tokens <= 8, 64.0, 128.0), wide])
+    high = np.arange(len(HEIGHTS)) == index[..., None]
+    broad = np.asarray(WIDTHS) == width[..., None]
+    best = (rule == BEST)[..., None, None]
+    return np.asarray(best | (high[..., None] & broad[..., None, :]))
+
+
+def _products(card: Card, kernel: MoeKernel, work: MoeWork, rate: Floats) -> tuple[Floats, Floats]:
+    """(seconds until SMs have drawn their weights, seconds of arithmetic) for each tile."""
+
+    def each(value: Num) -> Floats:
+        return np.asarray(value, float)[..., None, None]
+
+    height, width = np.array(HEIGHTS)[:, None], np.array(WIDTHS)
+    row_blocks, sm = np.asarray(work.row_blocks)[..., None], each(card.sm_count)
+    hidden, inter = each(work.hidden), each(work.inter)
+    first = _softened_waves(row_blocks * np.ceil(each(work.gated) * inter / width) / sm, 0.5)
+    second = _softened_waves(row_blocks * np.ceil(hidden / width) / sm, 0.5)
+    depth = first * hidden + second * inter
+    drawn = depth * width * each(kernel.weight_bytes / (kernel.sm_draw * rate)) * sm
+    edges = 1.0 + each(kernel.edge_cost) * (64.0 / height + 64.0 / width - 1.0)
+    reached = each(kernel.flops_fraction * np.asarray(work.peak_flops)) / edges
+    return drawn, depth * 2.0 * height * width * sm / reached
 
 
 def moe_seconds(card: Card, kernel: MoeKernel, work: MoeWork, *, warm: bool) -> Floats:
     """Seconds of one fused block: two grouped products, routing and the reduction."""
     hidden, inter = np.asarray(work.hidden, float), np.asarray(work.inter, float)
     touched = np.maximum(1.0, work.touched)
-    dram = card.dram_bytes_per_s * np.where(
-        np.asarray(card.is_hbm) > 0, kernel.hbm_fraction, kernel.gddr_fraction
-    )
-    l2 = np.maximum(np.asarray(kernel.l2_bytes_per_clk) * card.sm_count * card.clock_hz, dram)
     num_bytes = touched * (np.asarray(work.gated) + 1.0) * hidden * inter * kernel.weight_bytes
-    share = cache_share(num_bytes, kernel.l2_reach * np.asarray(card.l2_bytes)) * warm
-    rate = blended_rate(share, l2, dram)
-    index, width = tile(kernel, work)
-    height = np.asarray(HEIGHTS)[index]
-    row_blocks = np.take_along_axis(np.asarray(work.row_blocks), index[..., None], -1)[..., 0]
-    sm = np.asarray(card.sm_count, float)
-    first = _softened_waves(row_blocks * np.ceil(work.gated * inter / width) / sm, 0.5)
-    second = _softened_waves(row_blocks * np.ceil(hidden / width) / sm, 0.5)
-    depth = first * hidden + second * inter
-    drawn = depth * width * kernel.weight_bytes / (kernel.sm_draw * rate / sm)
-    compute = (
-        depth * 2.0 * height * width * sm / (kernel.flops_fraction * np.asarray(work.peak_flops))
-    )
+    reach = kernel.l2_reach * np.asarray(card.l2_bytes) * warm
+    rates = memory_rates(card, kernel, num_bytes, reach)
+    rate = rates.mixed
+    drawn, compute = _products(card, kernel, work, rate)
+    power, memory = (np.asarray(x)[..., None, None] for x in (kernel.smooth, num_bytes / rate))
+    each = smooth_max(power, memory, drawn, compute)
+    body = np.where(allowed(kernel, work), each, np.inf).min(axis=(-2, -1))
     moved = _rows_moved(kernel, work) * (2.0 * hidden + 6.0 * inter)
     moved = moved + np.asarray(work.assignments) * 2.0 * hidden
     fixed = kernel.floor_s * (1.7e9 / np.asarray(card.clock_hz)) + kernel.token_s * np.asarray(
         work.num_tokens
     )
-    body = smooth_max(kernel.smooth, num_bytes / rate, drawn, compute)
     fixed = fixed + kernel.expert_s * np.asarray(work.local_experts)
-    return np.asarray(fixed + body + moved / (kernel.activation_fraction * dram))
+    return np.asarray(fixed + body + moved / (kernel.activation_fraction * rates.dram))
 
 
 def _rows_moved(kernel: MoeKernel, work: MoeWork) -> Floats:

@@ -35,9 +35,14 @@ def staircase(waves: Num, smooth_above: float) -> Floats:
     return np.where(w < smooth_above, np.ceil(w - 1e-9), w)
 
 
+CACHE_EDGE = 12.0
+"""How sharply a cache stops to serve data walked in turn: what does not fit evicts itself."""
+
+
 def cache_share(num_bytes: Num, cache_bytes: Num) -> Floats:
     """Share of traffic that a cache serves: 1 well inside it, 0 well beyond, 1/2 at its size."""
-    return np.asarray(1.0 / (1.0 + np.power(np.asarray(num_bytes) / cache_bytes, 4)))
+    fill = np.asarray(num_bytes, float) / np.maximum(cache_bytes, 1e-9)
+    return np.asarray(1.0 / (1.0 + np.power(np.minimum(fill, 1e9), CACHE_EDGE)))
 
 
 def blended_rate(share: Num, cache_bytes_per_s: Num, dram_bytes_per_s: Num) -> Floats:

@@ -44,3 +44,15 @@ def peak(chip: Device, dtype: str) -> float:
         if rate := chip.flops.get(name):  # type: ignore[call-overload]
             return float(rate)
     return half_flops(chip)
+
+
+OLD_MMA_SHARE = {"9": 0.67, "10": 0.33}
+"""Share of the dense rate that `mma.sync` reaches where all of it takes newer instructions, by
+major compute capability: about two thirds on Hopper (FlashAttention-3, arXiv 2407.08608); on 10.x
+the same work per SM and clock is assumed, with a peak twice as high."""
+
+
+def old_mma_peak(chip: Device, dtype: str) -> float:
+    """`peak` for kernels that are written with `mma.sync` (Marlin)."""
+    major = (chip.compute_capability or "").partition(".")[0]
+    return peak(chip, dtype) * OLD_MMA_SHARE.get(major, 1.0)

@@ -26,6 +26,7 @@ from planner.cost.kernels import (
     moe_kernel,
 )
 from planner.cost.moe import (
+    MARLIN,
     MoeKernel,
     MoeWork,
     balanced_loads,
@@ -37,7 +38,7 @@ from planner.cost.moe import (
 )
 from planner.cost.smooth import stack
 from planner.cost.sparse import SparseKernel, SparseWork, sparse_seconds
-from planner.predict.devices import card, device, peak
+from planner.predict.devices import card, device, old_mma_peak, peak
 from planner.predict.fields import Line, integer, text
 from planner.predict.sparse import prepare_sparse
 from planner.tile.ladder import charge
@@ -189,6 +190,7 @@ def _moe(line: Line) -> Prepared:
     spread = text(line, "distribution", "balanced")
     routing = Routing(tokens, experts, top_k, spread, ep, ep > 1 and float(kernel.all_rows) > 0)
     touched, assigned, *blocks = expert_loads(routing)
+    rate = old_mma_peak if kernel.tile_rule == MARLIN else peak
     work = MoeWork(
         num_tokens=tokens,
         hidden=integer(line, "hidden"),
@@ -199,7 +201,7 @@ def _moe(line: Line) -> Prepared:
         all_assignments=tokens * top_k,
         row_blocks=np.array(blocks),
         gated=gated,
-        peak_flops=peak(device(gpu), dtype),
+        peak_flops=rate(device(gpu), dtype),
     )
     return card(gpu), kernel, work
 

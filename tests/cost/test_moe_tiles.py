@@ -5,19 +5,21 @@ import pytest
 
 from planner.cost.kernels import Library, moe_kernel
 from planner.cost.moe import (
+    BEST,
     EXPERTS,
     HEIGHTS,
-    LOADS,
     MARLIN,
     TOKENS,
     TOKENS_FP8,
+    WIDTHS,
     MoeWork,
+    allowed,
+    moe_seconds,
     row_blocks,
-    tile,
     with_all_rows,
 )
 from planner.predict.batch import answer_lines
-from planner.predict.operations import Routing, expert_loads
+from planner.predict.operations import Routing, expert_loads, prepare
 
 SHAPE = {"op": "moe", "gpu": "A100 SXM 80GB", "engine": "sglang", "hidden": 4096, "inter": 1536,
          "num_experts": 128, "topk": 8, "dtype": "bf16"}  # fmt: skip
@@ -30,7 +32,9 @@ def test_row_blocks_are_counted_expert_by_expert() -> None:
     assert blocks == [11, 7, 5, 4]
 
 
-def tile_at(rule: float, tokens: int, experts: int = 8, top_k: int = 2) -> tuple[float, float]:
+def tiles_at(
+    rule: float, tokens: int, experts: int = 8, top_k: int = 2
+) -> list[tuple[float, float]]:
     kernel = dataclasses.replace(moe_kernel(Library("vllm", "bf16"))[0], tile_rule=rule)
     touched, assigned, *blocks = expert_loads(Routing(tokens, experts, top_k, "balanced", 1))
     work = MoeWork(
@@ -38,15 +42,12 @@ def tile_at(rule: float, tokens: int, experts: int = 8, top_k: int = 2) -> tuple
         assignments=assigned, all_assignments=tokens * top_k, row_blocks=np.array(blocks),
         gated=2.0, peak_flops=1e15,
     )  # fmt: skip
-    index, width = tile(kernel, work)
-    return HEIGHTS[int(index)], float(width)
+    return [(HEIGHTS[i], WIDTHS[j]) for i, j in np.argwhere(allowed(kernel, work))]
 
 
 @pytest.mark.parametrize(
     ("rule", "tokens", "expected"),
     [
-        (LOADS, 256, (64.0, 128.0)),  # 64 rows an expert
-        (LOADS, 8, (16.0, 64.0)),
         (EXPERTS, 8, (16.0, 32.0)),
         (EXPERTS, 9, (64.0, 64.0)),
         (TOKENS, 32, (16.0, 64.0)),
@@ -63,7 +64,30 @@ def tile_at(rule: float, tokens: int, experts: int = 8, top_k: int = 2) -> tuple
 def test_libraries_take_the_tile_of_their_rule(
     rule: float, tokens: int, expected: tuple[float, float]
 ) -> None:
-    assert tile_at(rule, tokens) == expected
+    assert tiles_at(rule, tokens) == [expected]
+
+
+def test_a_profiled_library_may_take_any_tile() -> None:
+    assert len(tiles_at(BEST, 8)) == len(HEIGHTS) * len(WIDTHS)
+
+
+def test_the_fastest_tile_is_never_slower_than_one_by_a_table() -> None:
+    lines = [{**SHAPE, "num_tokens": tokens, "ep": 1, "tp": 1} for tokens in (1, 16, 100, 2000)]
+    for line in lines:
+        card, kernel, work = prepare(line)[1]
+        by_rule = [
+            float(moe_seconds(card, dataclasses.replace(kernel, tile_rule=rule), work, warm=True))
+            for rule in (BEST, EXPERTS, TOKENS, TOKENS_FP8, MARLIN)
+        ]
+        assert by_rule[0] == min(by_rule)
+
+
+def test_marlin_computes_with_the_old_instructions_on_hopper() -> None:
+    line = {**SHAPE, "num_tokens": 16, "dtype": "int4"}
+    on = {gpu: prepare({**line, "gpu": gpu})[1] for gpu in ("A100 SXM 80GB", "H100 SXM")}
+    assert all(kernel.tile_rule == MARLIN for _, kernel, _ in on.values())
+    h100, a100 = on["H100 SXM"][2].peak_flops, on["A100 SXM 80GB"][2].peak_flops
+    assert h100 / a100 == pytest.approx(0.67 * 989.4 / 312, rel=0.01)
 
 
 def test_a_rank_that_multiplies_all_rows_of_its_visitors() -> None:
