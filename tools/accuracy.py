@@ -88,8 +88,8 @@ LEFT_OUT_CARDS = """The same with the constants of each kernel as a fit without 
 them. What a library does (which tile it takes, whether it splits the cache) is read in its source
 or off the tables of the card itself, and stays. Kernels that were timed on one card only are not in
 these figures. They are somewhat optimistic: the laws were written, four widths of the priors, three
-starting points of the L2 reach and the rules for tiles and splits compared, with these same errors
-in view. The A100's SGLang tables are of version 0.5.10, in which a rank multiplies all rows of the
+starting points of the L2 reach, the rules for tiles and splits, the edge of L2 and what a small tile
+costs compared, with these same errors in view. The A100's SGLang tables are of version 0.5.10, in which a rank multiplies all rows of the
 tokens that come to it; the law says so for that card alone. The H100's have rows of that version
 and of 0.5.14 under one name; 0.5.14 is fitted, both are scored.
 """
