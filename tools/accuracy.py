@@ -84,15 +84,15 @@ Rows drawn from the performance tables of aiconfigurator-core 0.12.0 (Apache-2.0
 of the kernels were fitted on the tables of these three cards, so these errors are in sample.
 Median/9 of 10 rows within.
 """
-LEFT_OUT_CARDS = """The same with the constants of each kernel as a fit without the row's card moves them. What a
-library does (which tile it takes, whether it splits the cache) is read in its source or off the
-tables of the card itself, and stays. Kernels that were timed on one card only are not in these
-figures. They are somewhat optimistic: the laws were written, four widths of the priors, three
-starting points of the L2 reach, the rules for tiles and splits, the edge of L2 and what a small
-tile costs compared, with these same errors in view. The A100's SGLang tables are of version
-0.5.10, in which a rank multiplies all rows of the tokens that come to it; the law says so for that
-card alone. The H100's have rows of that version and of 0.5.14 under one name; 0.5.14 is fitted,
-both are scored.
+LEFT_OUT_CARDS = """The same with the constants of each kernel as a fit without the row's card
+moves them. What a library does (which tile it takes, whether it splits the cache) is read in its
+source or off the tables of the card itself, and stays. Kernels that were timed on one card only
+are not in these figures. They are somewhat optimistic: the laws were written, four widths of the
+priors, three starting points of the L2 reach, the rules for tiles and splits, the edge of L2 and
+what a small tile costs compared, with these same errors in view. The A100's SGLang tables are of
+version 0.5.10, in which a rank multiplies all rows of the tokens that come to it; the law says so
+for that card alone. The H100's have rows of that version and of 0.5.14 under one name; 0.5.14 is
+fitted, both are scored.
 """
 UNSEEN_TITLES = {
     "attention": "attention",
