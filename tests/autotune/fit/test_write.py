@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from autotune.fit import write
+from autotune.fit import priors, write
 from autotune.fit.__main__ import main
 from autotune.fit.kernels import KernelFit
 from autotune.fit.robust import Fitted
@@ -77,7 +77,7 @@ def test_factors_are_ratios_and_unmoved_constants_are_left_out() -> None:
 
 def test_residuals_stand_beside_the_constants_of_a_kernel(target: write.Target) -> None:
     rows = json.loads(target.kernels("gemm").read_text("utf-8"))
-    names = [n for n in rows[0]["constants"] if n not in ("weight_bytes", "activation_bytes")]
+    names = list(priors.GEMM)
     pooled, own = (fitted(**dict.fromkeys(names, x)) for x in (0.5, 0.7))
     one = KernelFit("cublas_bf16", pooled, {"H100 SXM": own}, {})
     write.write_kernels(target, {"gemm": [one]})
@@ -88,8 +88,21 @@ def test_residuals_stand_beside_the_constants_of_a_kernel(target: write.Target) 
             assert row == before
         else:
             assert row["constants"] == before["constants"] | dict.fromkeys(names, moved)
-            assert row["residuals"] == {"rows": 100, "parameters": 10, "median": 0.1, "p90": 0.3}
+            assert row["residuals"] == {
+                "rows": 100, "parameters": len(names), "median": 0.1, "p90": 0.3
+            }  # fmt: skip
             assert row["fitted_on"] == "H100 SXM"
+
+
+def test_a_kernel_that_was_not_timed_follows_the_one_it_is_like(target: write.Target) -> None:
+    pooled = fitted(**dict.fromkeys(priors.GEMM, 0.5))
+    write.write_kernels(target, {"gemm": [KernelFit("cutlass_fp8", pooled, {}, {})]})
+    rows = {row["id"]: row for row in json.loads(target.kernels("gemm").read_text("utf-8"))}
+    like, timed = rows["nvfp4_like_cutlass_fp8"], rows["cutlass_fp8"]
+    assert {name: like["constants"][name] for name in priors.GEMM} == pooled.values
+    assert like["constants"]["weight_bytes"] < timed["constants"]["weight_bytes"]
+    assert like["kind"] == "assumed"
+    assert "residuals" not in like
 
 
 def test_shifts_of_kernels_and_of_rounds_share_a_file(target: write.Target) -> None:
