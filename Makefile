@@ -17,7 +17,7 @@ demo: ## plan speculative decoding for Qwen3-8B on an RTX 4090
 	$(VENV) core
 	$(BIN)/planner recommend --model Qwen/Qwen3-8B --gpu 4090 --calibration none
 
-tune-demo: live-environment ## tune n-gram drafting on llama.cpp's real server, on this CPU (5 minutes, 150 MB)
+tune-demo: live-environment ## tune n-gram drafting on llama.cpp's real server, on this CPU (150 MB; 5 minutes on an idle machine)
 	.venv-live/bin/python tools/tune_demo.py
 
 .PHONY: check test coverage test-kernels test-live test-page

@@ -2,9 +2,8 @@
 
 import re
 import shlex
-import shutil
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from importlib import import_module
 from io import BytesIO, TextIOWrapper
 from pathlib import Path
@@ -17,6 +16,7 @@ from planner.cli import main as cli
 from planner.cli.verbs import VERBS
 
 ROOT = Path(__file__).parents[1]
+QUICK_START = ROOT / "docs" / "quick-start.md"
 DOCUMENTS = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
 FENCE = re.compile(r"^```(?:sh|bash)\n(.*?)^```", re.DOTALL | re.MULTILINE)
 INLINE = re.compile(r"`planner ([^`]+)`")
@@ -48,8 +48,8 @@ def fenced(text: str) -> Iterator[list[str]]:
                     yield words[1:]
 
 
-def shown() -> list[tuple[str, ...]]:
-    found = (tuple(words) for d in DOCUMENTS for words in fenced(d.read_text(encoding="utf-8")))
+def shown(documents: Sequence[Path] = tuple(DOCUMENTS)) -> list[tuple[str, ...]]:
+    found = (tuple(words) for d in documents for words in fenced(d.read_text(encoding="utf-8")))
     return list(dict.fromkeys(found))
 
 
@@ -94,7 +94,12 @@ def answers_here(words: tuple[str, ...]) -> bool:
     return words[0] in VERBS and not {"auto", "--build"} & set(words)
 
 
-@pytest.mark.parametrize("words", [words for words in shown() if answers_here(words)], ids=" ".join)
+ONE_BY_ONE = [d for d in DOCUMENTS if d != QUICK_START]
+
+
+@pytest.mark.parametrize(
+    "words", [words for words in shown(ONE_BY_ONE) if answers_here(words)], ids=" ".join
+)
 def test_a_shown_command_answers(
     words: tuple[str, ...],
     tmp_path: Path,
@@ -114,11 +119,24 @@ def test_a_shown_command_answers(
     assert all((tmp_path / name).exists() for name in made)
 
 
+def test_the_quick_start_can_be_followed_in_order_from_an_empty_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("jinja2", reason="extra [report]")
+    monkeypatch.chdir(tmp_path)
+    files_that_documents_name(tmp_path)  # those that the page calls the reader's own
+    for words in shown([QUICK_START]):
+        if answers_here(words):
+            fewer = ["--vary", "num_kv_heads"] if words[0] == "design" else []
+            assert cli.run([*words, *fewer]) == 0, words
+    assert capsys.readouterr().out
+    text = QUICK_START.read_text(encoding="utf-8")
+    introduction = text.partition("\n## ")[0]
+    assert all(name in introduction for name in ("my-model.gguf", "metrics.txt", "[report]"))
+
+
 def files_that_documents_name(folder: Path) -> None:
-    """A model of the user's own in both forms, and an engine's metrics page."""
-    (folder / "my-config").mkdir()
-    config = ROOT / "tests" / "data" / "configs" / "XiaomiMiMo--MiMo-7B-Base.config.json"
-    shutil.copy(config, folder / "my-config" / "config.json")
+    """A model of the user's own, and an engine's metrics page."""
     values = {
         "block_count": 2,
         "embedding_length": 256,

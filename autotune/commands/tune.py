@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import sys
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -21,7 +22,7 @@ from autotune.tune.stage import Starter
 from autotune.tune.text import result_text
 from autotune.tune.trial import StudyWanted
 from planner.cli.option_record import with_options
-from planner.cli.progress import is_shown
+from planner.cli.progress import PlainLines, is_shown
 from planner.errors import InputError
 from planner.report.html.write import ready_to_write, write_page
 from planner.search.plan_file import plan_folder
@@ -145,7 +146,7 @@ def _wanted(asked: TuneOptions, planned: PlanInputs | None) -> Wanted:
         connect=connected,
         force=asked.force,
         max_s=asked.max_minutes * 60.0,
-        progress=_progress,
+        progress=partial(_progress, PlainLines()),
         arms=tuple(asked.arms.split(",")) if asked.arms else None,
         starter=Starter(asked.program, asked.engine_args, asked.port, asked.ready_timeout),
         study=_study(asked),
@@ -198,7 +199,10 @@ def _addresses(given: list[str]) -> dict[str, str]:
     return found
 
 
-def _progress(arm: str, done: int, total: int) -> None:
+def _progress(lines: PlainLines, arm: str, done: int, total: int) -> None:
+    text = f"{done + 1} of at most {total}: {arm}"
     if is_shown():
-        sys.stderr.write(f"\r\033[K{done + 1} of at most {total}: {arm}")
+        sys.stderr.write(f"\r\033[K{text}")
         sys.stderr.flush()
+    else:
+        lines.say(text)

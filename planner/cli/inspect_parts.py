@@ -1,21 +1,32 @@
 """What `planner inspect` says of files that hold no whole model: drafters and cut logs."""
 
+from pathlib import Path
 from typing import Any
 
 from hwprofiles.paths import existing_path
 from planner.arch.gguf_log import PrintInfo, counted, is_log, read_print_info
+from planner.arch.json_file import read_json_object
 from planner.arch.mixers import CACHE_ELEMENT_BYTES
 from planner.arch.weights import kv_element_bytes
 from planner.cli.inspect import billions, labelled, printable
 from planner.drafters.own import inspect_drafter
 from planner.drafters.records import DrafterSpec
+from planner.errors import InputError
+
+_PLAN_FILE = "plan.json"
+_MAX_PLAN_BYTES = 32 << 20
+_LOGS = frozenset({".log", ".txt", ".out"})
+_SHOWS_PLAN = (
+    ", written by planner recommend, and no model; it is JSON that `planner schema plan` "
+    "describes, and its launch.sh starts the engine"
+)
 
 
 def describe_part(text: str, kv_dtype: str) -> dict[str, Any] | None:
     """The report on a drafter's config or a part of a log; None for everything else.
 
     Raises:
-        InputError: the file cannot be read, or the KV type is not known.
+        InputError: the file cannot be read or is none of a model's, or the KV type is not known.
     """
     path = existing_path(text.strip())
     if path is None:
@@ -24,11 +35,40 @@ def describe_part(text: str, kv_dtype: str) -> dict[str, Any] | None:
     if is_log(path):
         info = read_print_info(path)
         return _log_part(info) if info.missing else None
+    if what := _written_by_planner(path) or _some_log(path):
+        raise InputError(f"{path} is {what}")
     file = path / "config.json" if path.is_dir() else path
     if file.suffix.lower() != ".json" or not file.is_file():
         return None
     found = inspect_drafter(path)
     return None if found is None else _drafter(*found, kv_dtype=kv_dtype, scale=scale)
+
+
+def _written_by_planner(path: Path) -> str:
+    """What a plan's folder or a file of ours is, with what shows it; empty for everything else."""
+    if path.is_dir():
+        is_plan = (path / _PLAN_FILE).is_file() and not (path / "config.json").exists()
+        return "the folder of a plan" + _SHOWS_PLAN if is_plan else ""
+    if path.suffix.lower() != ".json":
+        return ""
+    try:
+        record = read_json_object(path, _MAX_PLAN_BYTES)
+    except InputError:
+        return ""
+    if "planner_version" not in record:
+        return ""
+    made = f"written by planner {ascii(record['planner_version'])[1:-1][:20]}, and no model"
+    return f"a plan{_SHOWS_PLAN}" if {"best", "d_table"} <= record.keys() else made
+
+
+def _some_log(path: Path) -> str:
+    """What a text is that llama.cpp's start-up did not print; empty for everything else."""
+    if path.is_dir() or path.suffix.lower() not in _LOGS:
+        return ""
+    return (
+        "a text without llama.cpp's print_info lines, which would state a model; if an engine "
+        "counted accepted tokens in it, give it to planner recommend --acceptance"
+    )
 
 
 def _drafter(form: str, spec: DrafterSpec, *, kv_dtype: str, scale: float) -> dict[str, Any]:

@@ -1,4 +1,5 @@
-"""Progress of long work: a bar on standard error where that is a terminal, and nothing with -q."""
+"""Progress of long work on standard error: a bar on a terminal, a line now and then elsewhere,
+nothing with -q."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from time import monotonic
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -16,16 +18,36 @@ if TYPE_CHECKING:
 QUIET: ContextVar[bool] = ContextVar("QUIET", default=False)
 """Whether `-q` was given."""
 
+LINE_EVERY_S = 30.0
+"""Between two lines where there is no terminal; shorter work says nothing."""
+
 
 def is_shown() -> bool:
     """Whether a person would see a bar."""
     return not QUIET.get() and sys.stderr.isatty()
 
 
-class ProgressBar:
-    """Bars by title; silent where nobody would see them. rich is imported when first needed."""
+class PlainLines:
+    """Lines for a log, one in `LINE_EVERY_S` at most; silent on a terminal and with -q."""
 
     def __init__(self) -> None:
+        self._last_s = monotonic()
+
+    def say(self, text: str) -> None:
+        """Write the line if it is time for one."""
+        now_s = monotonic()
+        if QUIET.get() or sys.stderr.isatty() or now_s - self._last_s < LINE_EVERY_S:
+            return
+        self._last_s = now_s
+        sys.stderr.write(f"{text}\n")
+        sys.stderr.flush()
+
+
+class ProgressBar:
+    """Bars by title, or lines where nobody would see them. rich is imported when first needed."""
+
+    def __init__(self) -> None:
+        self._lines = PlainLines()
         self._progress: Progress | None = None
         self._tasks: dict[str, TaskID] = {}
 
@@ -41,6 +63,7 @@ class ProgressBar:
     def show(self, title: str, done: int, total: int | None) -> None:
         """Move the bar of that title; without a total it only shows that work goes on."""
         if not is_shown():
+            self._lines.say(title if total is None else f"{title}: {done} of {total}")
             return
         if self._progress is None:
             self._progress = _started()

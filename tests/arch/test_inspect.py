@@ -10,6 +10,7 @@ import pytest
 from planner.arch.catalog import load_catalog_model
 from planner.cli.inspect import command, describe, page
 from planner.cli.inspect_parts import describe_part, part_page
+from planner.errors import InputError
 
 CONFIGS = Path(__file__).parents[1] / "data" / "configs"
 
@@ -30,6 +31,17 @@ def test_kv_type_scales_cache_and_windows_but_not_states() -> None:
     assert half["state_bytes_per_seq"] == 144 << 20
     assert half["mtp"]["status"] == "claimed"
     assert half["mtp"]["layers"] == 1
+
+
+def test_a_plan_and_an_engines_log_say_what_they_are(tmp_path: Path) -> None:
+    plan = {"planner_version": "0.1.0", "schema_version": 1, "best": {}, "d_table": []}
+    (tmp_path / "plan.json").write_text(json.dumps(plan), encoding="utf-8")
+    (tmp_path / "vllm.log").write_text("SpecDecoding metrics: ...\n", encoding="utf-8")
+    for path in (tmp_path, tmp_path / "plan.json"):
+        with pytest.raises(InputError, match="plan, written by planner recommend, and no model"):
+            describe_part(str(path), "bf16")
+    with pytest.raises(InputError, match="planner recommend --acceptance"):
+        describe_part(str(tmp_path / "vllm.log"), "bf16")
 
 
 def test_unknown_cache_is_null_with_a_warning() -> None:

@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from planner.cli import main as cli
-from planner.cli.progress import QUIET, ProgressBar, is_shown, still, working
+from planner.cli import progress
+from planner.cli.progress import QUIET, PlainLines, ProgressBar, is_shown, still, working
 
 
 class Terminal(io.StringIO):
@@ -42,6 +43,31 @@ def test_nothing_is_drawn_into_a_pipe(capsys: pytest.CaptureFixture[str]) -> Non
     with working("long work"), still("measuring"):
         pass
     assert capsys.readouterr() == ("", "")
+
+
+def test_long_work_says_a_line_now_and_then_into_a_pipe(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = iter(range(0, 1000, 13))
+    monkeypatch.setattr(progress, "monotonic", lambda: float(next(clock)))
+    with ProgressBar() as bar:
+        for done in range(6):
+            bar.show("compiling", done, 60)
+    said = capsys.readouterr().err.splitlines()
+    assert said == ["compiling: 2 of 60", "compiling: 5 of 60"]
+
+
+def test_no_line_is_said_when_quiet(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lines = PlainLines()
+    monkeypatch.setattr(progress, "LINE_EVERY_S", 0.0)
+    token = QUIET.set(True)
+    try:
+        lines.say("running")
+    finally:
+        QUIET.reset(token)
+    assert capsys.readouterr().err == ""
 
 
 def test_nothing_is_drawn_when_quiet(monkeypatch: pytest.MonkeyPatch) -> None:
