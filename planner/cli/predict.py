@@ -24,7 +24,17 @@ def command(
         predict_stream(sys.stdin.buffer, sys.stdout, shelf)
         return
     path = Path(file)
-    if path.is_dir() or not path.exists():  # a pipe such as <(...) is as good as a file
-        raise InputError(f"no such file: {file}; give a JSON Lines file or - for standard input")
+    if not _is_there(path):
+        raise InputError(
+            f"no such file: {file[:200]}; give a JSON Lines file or - for standard input"
+        )
     with path.open("rb") as source:
         predict_stream(source, sys.stdout, shelf)
+
+
+def _is_there(path: Path) -> bool:
+    """Whether it can be read from; a pipe such as <(...) is as good as a file."""
+    try:
+        return path.exists() and not path.is_dir()
+    except OSError:  # a name that no file system takes
+        return False

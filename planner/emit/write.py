@@ -63,6 +63,7 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
 def _put(target: Path, files: Sequence[EmittedFile], *, force: bool) -> None:
     _mend(target)
     kept = _entries_to_keep(target, force=force)
+    _refuse_to_replace(target, kept, files)
     if _stays(target):
         _fill(target, files, kept)
     else:
@@ -101,7 +102,22 @@ def _entries_to_keep(target: Path, *, force: bool) -> tuple[str, ...]:
             f"--force replaces an earlier plan only, and {str(target)!r} holds no {PLAN_FILE} "
             "that this program wrote; give another folder"
         )
-    return tuple(name for name in present if name not in ours)
+    # No plan writes folders: one that it names all the same is somebody's.
+    return tuple(name for name in present if name not in ours or _is_folder(target / name))
+
+
+def _is_folder(path: Path) -> bool:
+    return path.is_dir() and not path.is_symlink()
+
+
+def _refuse_to_replace(target: Path, kept: Sequence[str], files: Sequence[EmittedFile]) -> None:
+    """What the earlier plan did not write is not overwritten by this one."""
+    clash = sorted({file.name for file in files} & set(kept))
+    if clash:
+        raise InputError(
+            f"--force replaces what an earlier plan wrote, and {str(target / clash[0])!r} is not "
+            "of that; move it away, or give another folder"
+        )
 
 
 def _earlier_files(path: Path) -> frozenset[str] | None:

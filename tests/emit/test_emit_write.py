@@ -193,3 +193,22 @@ def test_a_failure_while_filling_is_undone(
     with pytest.raises(KeyboardInterrupt):
         write_out(tmp_path, build.plan(), new, force=True)
     assert {p.name: p.read_text() for p in tmp_path.iterdir()} == before
+
+
+def test_force_does_not_replace_a_file_that_no_plan_wrote(tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    write_out(out, build.plan(), emission("schedule.json"))
+    (out / "engine.yaml").write_text("mine")
+    with pytest.raises(InputError, match="is not of that"):
+        write_out(out, build.plan(), emission("engine.yaml"), force=True)
+    assert (out / "engine.yaml").read_text() == "mine"
+    assert names(out) == ["engine.yaml", "launch.sh", "plan.json", "schedule.json"]
+
+
+def test_force_keeps_a_folder_that_a_strangers_plan_claims(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    (tmp_path / "models" / "weights.gguf").write_text("mine")
+    claimed = {"schema_version": 1, "planner_version": "0.1.0", "files": ["models", "../x", ""]}
+    (tmp_path / "plan.json").write_text(json.dumps(claimed))
+    write_out(tmp_path, build.plan(), emission("engine.yaml"), force=True)
+    assert (tmp_path / "models" / "weights.gguf").read_text() == "mine"
