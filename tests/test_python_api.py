@@ -1,5 +1,7 @@
+import dataclasses
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -32,6 +34,34 @@ def test_predict_answers_lines_also_after_its_package_was_imported() -> None:
         f"b = planner.predict([{line}]); print(a == b, a[0]['id'], a[0]['speedup'])"
     )
     assert in_a_process_of_its_own(code) == "True 1 1.0"
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "example"),
+    [
+        ("batch", "1,4", "batch=(1, 4)"),
+        ("batch", 4, "batch=(1, 4)"),
+        ("context", "8K", "context=(4096, 32768)"),
+        ("context", (0,), "context=(4096, 32768)"),
+    ],
+)
+def test_lists_as_the_command_line_takes_them_are_refused_with_what_to_write(
+    field: str, value: object, example: str
+) -> None:
+    with pytest.raises(planner.PlannerError) as refusal:
+        planner.Question(model="Qwen/Qwen3-8B", gpu="4090", **{field: value})
+    assert example in str(refusal.value)
+    assert repr(value) in str(refusal.value)
+
+
+def test_a_list_of_batches_is_kept_as_a_tuple() -> None:
+    assert planner.Question(model="Qwen/Qwen3-8B", gpu="4090", batch=[1, 4]).batch == (1, 4)
+
+
+def test_the_page_on_python_lists_every_field_of_a_question() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "python.md").read_text(encoding="utf-8")
+    fields = [field.name for field in dataclasses.fields(planner.Question)]
+    assert [name for name in fields if f"| `{name}` |" not in page] == []
 
 
 def test_failures_share_a_root() -> None:

@@ -59,6 +59,8 @@ class Setup:
     warnings: tuple[str, ...]
     constants: Mapping[Path, Constant]
     """Measured ones in force for these lines."""
+    counted_gpus: bool
+    """Whether the text that names the card says how many there are."""
 
     @property
     def deployment(self) -> Deployment:
@@ -232,6 +234,7 @@ def _placed(key: SetupKey, named: _Named, found: Calibrated) -> Setup:
         reasons=against,
         warnings=tuple(warnings),
         constants=found.constants,
+        counted_gpus=machine.count is not None,
     )
 
 
@@ -306,7 +309,7 @@ def expectation(spec: DrafterSpec | None, target: str, s: Scenario) -> Expectati
 
 def line_doubts(found: Setup, s: Scenario) -> tuple[str, ...]:
     """What to know of one line's own numbers before trusting its answer."""
-    doubts = context_doubts(found.deployment.arch, s.context_len)
+    doubts = context_doubts(found.deployment.arch, s.context_len) + _count_doubts(found, s)
     if s.workload is not None and s.draft_len:
         doubts += _workload(s.workload).assumptions
     if s.tokens_per_round is not None and s.tokens_per_round > s.draft_len + 1:
@@ -316,6 +319,17 @@ def line_doubts(found: Setup, s: Scenario) -> tuple[str, ...]:
             "yield; it is used as stated",
         )
     return doubts
+
+
+def _count_doubts(found: Setup, s: Scenario) -> tuple[str, ...]:
+    """A number of GPUs that nobody stated."""
+    wanted, count = s.setup.wanted, found.deployment.num_gpus
+    if found.counted_gpus or wanted.num_gpus is not None or count <= (wanted.tp or 1):
+        return ()
+    return (
+        f"num_gpus {count} assumed, the smallest number that holds the model at this batch and "
+        'context; state num_gpus, or gpu as "1x..."',
+    )
 
 
 def circumstance(found: Setup, s: Scenario) -> Circumstance:

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import get_close_matches
 from functools import lru_cache
 from itertools import pairwise
 from typing import Any
@@ -42,6 +43,22 @@ KNOWN = frozenset(
         "acceptance",
     ]
 )
+_OTHER_NAMES = {
+    "d": "draft_len",
+    "k": "draft_len",
+    "num_speculative_tokens": "draft_len",
+    "context": "context_len",
+    "ctx": "context_len",
+    "concurrency": "batch",
+    "card": "gpu",
+    "gpus": "num_gpus",
+    "count": "num_gpus",
+    "kv_cache_dtype": "kv_dtype",
+    "power_limit": "power_limit_w",
+    "quantization": "quant",
+    "method": "drafter",
+}
+"""What the command line and engines call fields of a line -> the field."""
 TREE_KEYS = ("depth", "steps", "topk", "verify_tokens", "ddtree_budget")
 DEFAULT_CONTEXT = 1024
 """Context of a line that states none: short prompts, as most published measurements use."""
@@ -171,7 +188,7 @@ def scenario(line: Mapping[str, Any], shelf: Shelf = EMPTY) -> Scenario:
     family = _family(line)
     if tree is not None:
         draft_len = tree.depth
-    warnings = [f"unknown field {k!r} ignored" for k in _unknown(line)]
+    warnings = [_ignored(key) for key in _unknown(line)]
     if draft_len is None:
         draft_len = 0 if family == "none" else 3
     elif draft_len and family == "none":
@@ -215,6 +232,15 @@ def scenario(line: Mapping[str, Any], shelf: Shelf = EMPTY) -> Scenario:
 
 def _unknown(line: Mapping[str, Any]) -> list[str]:
     return sorted(str(k)[:40] for k in line.keys() - KNOWN)
+
+
+@lru_cache(maxsize=1024)
+def _ignored(key: str) -> str:
+    """What to say of a key that no line has, with the one that was probably meant."""
+    folded = key.lower().replace("-", "_")
+    meant = _OTHER_NAMES.get(folded) or next(iter(get_close_matches(folded, KNOWN, 1)), None)
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    return f"unknown field {key!r} ignored{hint}"
 
 
 @lru_cache(maxsize=16384)

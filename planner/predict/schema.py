@@ -134,6 +134,16 @@ class ScenarioAnswer(_Line):
     """Whether it fits, and the stated engine version runs it; timings are given either way."""
     num_gpus_used: int | None = None
     """GPUs counted with."""
+    engine: str | None = None
+    """Engine whose times these are."""
+    drafter: Family | None = None
+    """Drafter family counted with; `none` for the plain step."""
+    draft_len: int | None = None
+    """D counted with: the stated one, the depth of the tree, else 3; 0 for the plain step."""
+    batch: int | None = None
+    """Sequences counted with."""
+    context_len: int | None = None
+    """Tokens in the cache counted with."""
     vram_mib: float | None = None
     """Memory of the fullest GPU, MiB."""
     verdict: Literal["helps", "neutral", "hurts"] | None = None

@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from planner.errors import InputError
+
 
 @dataclass(frozen=True, slots=True)
 class Question:
@@ -12,6 +14,7 @@ class Question:
     gpu: str
     """GPU name, with a count in front where there are several: `2x3090`."""
     host: str | None = None
+    """Host profile or processor with its memory: `EPYC 7302P, 256 GB`."""
     engine: str | None = None
     """vllm, sglang, trtllm or llama.cpp, with an optional `==VERSION`."""
     drafter: str | None = None
@@ -39,8 +42,11 @@ class Question:
     workload: str | None = None
     """Workload class or free text."""
     temperature: float | None = None
+    """Sampling temperature."""
     quant: str | None = None
+    """Weight format: `fp8`, `w4a16`, `Q4_K_M`."""
     kv_dtype: str | None = None
+    """Element type of the KV cache."""
     tp: int | None = None
     """GPUs that share each layer."""
     offload: str | None = None
@@ -64,3 +70,27 @@ class Question:
     set_aside: tuple[tuple[str, str], ...] = ()
     """Drafters not to offer, each with the reason: those that the engine's rules refused."""
     seed: int = 0
+    """Seed of everything that is sampled."""
+
+    def __post_init__(self) -> None:
+        """Refuse what a caller wrote as the command line would take it.
+
+        Raises:
+            InputError: batch or context is not a sequence of whole numbers from 1.
+        """
+        for name, values in (("batch", self.batch), ("context", self.context)):
+            if values is None:
+                continue
+            if not isinstance(values, (tuple, list)) or not all(map(_counts, values)):
+                raise InputError(
+                    f"Question({name}={ascii(values)[:60]}) takes whole numbers from 1 in a tuple; "
+                    f"write for example {name}={_EXAMPLES[name]}"
+                )
+            object.__setattr__(self, name, tuple(values))  # a list could not be looked up again
+
+
+_EXAMPLES = {"batch": "(1, 4)", "context": "(4096, 32768)"}
+
+
+def _counts(value: object) -> bool:
+    return isinstance(value, int) and not isinstance(value, bool) and value >= 1

@@ -34,6 +34,11 @@ OUTPUT = {
     "spec_tok_s_hi",
     "fits",
     "num_gpus_used",
+    "engine",
+    "drafter",
+    "draft_len",
+    "batch",
+    "context_len",
     "vram_mib",
     "verdict",
     "sure",
@@ -51,6 +56,38 @@ def test_only_model_and_gpu_are_needed() -> None:
     answer = answer_lines([{"model": "Qwen/Qwen3-8B", "gpu": "4090"}])[0]
     assert set(answer) == OUTPUT
     assert answer["speedup"] == 1.0  # no drafter: the plain decode step
+
+
+def test_an_answer_says_what_was_assumed() -> None:
+    (answer,) = answer_lines([{"model": "Qwen/Qwen3-8B", "gpu": "4090", "drafter": "eagle3"}])
+    assumed = {"engine": "vllm", "drafter": "eagle3", "draft_len": 3, "batch": 1}
+    assert answer.items() >= (assumed | {"context_len": 1024}).items()
+    assert _one(drafter="eagle3", draft_len=0)["drafter"] == "none"
+
+
+def test_a_number_of_gpus_that_nobody_stated_is_a_warning() -> None:
+    large = {"batch": 64, "context_len": 4096}
+    counted, stated, named = answer_lines(
+        [
+            {"model": "Qwen/Qwen3-8B", "gpu": "4090", **large},
+            {"model": "Qwen/Qwen3-8B", "gpu": "4090", "num_gpus": 4, **large},
+            {"model": "Qwen/Qwen3-8B", "gpu": "4x4090", **large},
+        ]
+    )
+    assert counted["num_gpus_used"] > 1
+    assert any(f"num_gpus {counted['num_gpus_used']} assumed" in w for w in counted["warnings"])
+    for answer in (stated, named):
+        assert not any("assumed, the smallest" in warning for warning in answer["warnings"])
+
+
+@pytest.mark.parametrize(
+    ("key", "meant"),
+    [("D", "draft_len"), ("context", "context_len"), ("draft_length", "draft_len"), ("zzz", None)],
+)
+def test_an_unknown_key_names_the_one_that_was_probably_meant(key: str, meant: str | None) -> None:
+    warnings = _one(**{key: 4})["warnings"]
+    hint = f"; did you mean {meant!r}?" if meant else ""
+    assert f"unknown field {key!r} ignored{hint}" in warnings
 
 
 def test_stated_tokens_per_round_give_the_speedup_of_the_equation() -> None:
