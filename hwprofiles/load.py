@@ -14,6 +14,8 @@ from hwprofiles.schema import GpuProfile, HostProfile, LinkProfile
 from hwprofiles.yamlfile import Record, parse_shipped, parse_untrusted, validate
 
 DATA = Path(__file__).parent / "data"
+SHOWN_BESIDE = frozenset({"error_class", "kernels", "read_as"})
+"""What `planner gpus show --json` adds to a profile: it may stand in a file made from that."""
 _ID = re.compile(r"[a-z0-9][a-z0-9-]{0,79}")
 
 
@@ -57,7 +59,8 @@ def load_links() -> Mapping[str, LinkProfile]:
 
 def _own(record: type[Record], text: str) -> Record:
     path = typed_path(text)
-    return validate(record, parse_untrusted(path), path)
+    data = {k: v for k, v in parse_untrusted(path).items() if k not in SHOWN_BESIDE}
+    return validate(record, data, path)
 
 
 @lru_cache(maxsize=256)

@@ -29,7 +29,12 @@ _CHANNELS = re.compile(
     r"(?<![\w.])(\d{1,2})\s*-?\s*(?:ch|channels?|dimms?|x(?=\s*(?:ddr|\d+\s*gb)))\b"
 )
 _COUNTED_PATH = re.compile(r"(\d{1,3})\s*x\s*(.+)", re.DOTALL)
-_LIST_HINT = "`planner gpus` lists the known ones; a YAML profile of your own works too"
+_LIST_HINT = (
+    "`planner gpus` lists the known ones; for another card edit what `planner gpus show NAME "
+    "--json > my-card.yaml` writes and give --gpu my-card.yaml"
+)
+FAR_APART = 1.3
+"""Ratio of DRAM bandwidths above which boards of one name are not taken for each other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -282,10 +287,45 @@ def find_gpu(text: str, *, own_files: bool = True) -> GpuMatch:
         raise InputError(
             f"{_quoted(text)}: a GPU name has 1 to {MAX_TEXT} characters; {_LIST_HINT}"
         )
+    if listed := _listed(text):
+        raise InputError(listed)
     found = _cached(driver_row(text))
     if isinstance(found, str):
         raise InputError(found)
     return found
+
+
+def _listed(text: str) -> str:
+    """What to say of cards between commas; empty for every other text."""
+    parts = [part.strip() for part in text.split(",")]
+    found = [_cached(part) for part in parts if part]
+    matches = [match for match in found if isinstance(match, GpuMatch)]
+    if len(parts) < 2 or len(matches) < len(parts):
+        return ""
+    if len({match.gpu_id for match in matches}) == 1:
+        count = sum(match.count or 1 for match in matches)
+        return f'{_quoted(text)} lists one card {count} times; write "{count}x{matches[0].name}"'
+    repeated = " ".join(f'--gpu "{part}"' for part in parts)
+    return (
+        f"{_quoted(text)} lists several cards; repeat --gpu to compare them: {repeated}; several "
+        "of one kind are written 2x4090"
+    )
+
+
+def refuse_far_apart(text: str, match: GpuMatch) -> None:
+    """Refuse a name that boards of several architectures and far bandwidths share.
+
+    Raises:
+        InputError: lists them.
+    """
+    names = (match.name, *match.alternatives)
+    rows = [row for row in load_index()["gpus"].values() if row["name"] in names]
+    rates = [row["gb_per_s"] for row in rows if row["gb_per_s"]]
+    if len({row["arch"] for row in rows}) > 1 and max(rates) > FAR_APART * min(rates):
+        raise InputError(
+            f"{_quoted(text)} is the name of boards whose memory differs by "
+            f"{max(rates) / min(rates):.1f}x in bandwidth; say which: {', '.join(names)}"
+        )
 
 
 def _contained_host(tokens: Sequence[str], *, only_memory: bool) -> list[str]:

@@ -10,7 +10,7 @@ from hwprofiles.device import Device
 from hwprofiles.errors import InputError
 from hwprofiles.host_memory import HostMemory
 from hwprofiles.hosts import host_of
-from hwprofiles.lookup import find_gpu
+from hwprofiles.lookup import find_gpu, refuse_far_apart
 from hwprofiles.scope import device_in_scope
 from planner.cost.draft_device import DraftDevice
 
@@ -63,6 +63,8 @@ def _cards(gpu: str, *, own_files: bool) -> _Cards:
             found.device, found.count, found.power_limit_w, found.free_mib, found.notes, found.uuids
         )
     match = find_gpu(gpu, own_files=own_files)
+    if own_files:  # a person can say which; a line of strangers gets the likeliest
+        refuse_far_apart(gpu, match)
     device, said = device_in_scope(match)
     notes = (*((match.note,) if match.note else ()), *said)
     return _Cards(device, match.count, match.power_limit_w, None, notes)

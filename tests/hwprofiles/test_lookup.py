@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from hwprofiles.errors import InputError
 from hwprofiles.load import DATA, load_gpu, load_host
-from hwprofiles.lookup import GpuMatch, HostMatch, find_gpu, find_host
+from hwprofiles.lookup import GpuMatch, HostMatch, find_gpu, find_host, refuse_far_apart
 
 GPU_IDS = sorted(path.stem for path in (DATA / "gpus").glob("*.yaml"))
 HOST_IDS = sorted(path.stem for path in (DATA / "hosts").glob("*.yaml"))
@@ -319,3 +319,22 @@ def test_rows_of_the_drivers_own_table(row: str, gpu_id: str, mib: int | None) -
 def test_a_row_without_a_card_names_none(row: str) -> None:
     with pytest.raises(InputError):
         find_gpu(row)
+
+
+def test_cards_between_commas_are_to_be_repeated() -> None:
+    with pytest.raises(InputError, match='repeat --gpu to compare them: --gpu "4090" --gpu "5090"'):
+        find_gpu("4090,5090")
+    with pytest.raises(InputError, match='write "2xRTX 4090"'):
+        find_gpu("4090, 4090")
+    assert find_gpu("NVIDIA GeForce RTX 4090, 24564").gpu_id == "nvidia-rtx-4090"
+
+
+@pytest.mark.parametrize("text", ["RTX 6000", "2x rtx 6000"])
+def test_a_name_of_boards_far_apart_is_refused_with_all_of_them(text: str) -> None:
+    with pytest.raises(InputError, match=r"2\.7x in bandwidth.*Ada, Quadro RTX 6000.*Blackwell"):
+        refuse_far_apart(text, find_gpu(text))
+
+
+@pytest.mark.parametrize("text", ["RTX 6000 48GB", "RTX 6000 Ada", "h100", "a100", "4090"])
+def test_boards_of_one_kind_are_taken_for_each_other(text: str) -> None:
+    refuse_far_apart(text, find_gpu(text))

@@ -1,3 +1,4 @@
+import json
 from pathlib import Path
 
 import pytest
@@ -6,9 +7,10 @@ from hypothesis import strategies as st
 
 from hwprofiles.device import device_for
 from hwprofiles.errors import InputError
-from hwprofiles.load import DATA, load_gpu, load_host
+from hwprofiles.load import DATA, SHOWN_BESIDE, load_gpu, load_host
 from hwprofiles.lookup import find_gpu
 from hwprofiles.yamlfile import MAX_BYTES
+from planner.cli.gpus import show
 
 SHIPPED = (DATA / "gpus" / "nvidia-rtx-3090.yaml").read_text(encoding="utf-8")
 
@@ -23,6 +25,19 @@ def test_own_profile_is_found_and_becomes_a_device(tmp_path: Path) -> None:
     changed = SHIPPED.replace("{value: 936.2,", "{value: 900,")
     device = device_for(find_gpu(own(tmp_path, changed)))
     assert device.dram_bytes_per_s == 900e9
+
+
+def test_a_profile_as_gpus_show_prints_it_can_be_edited_and_given_back(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show(["5090"], as_json=True)
+    printed = json.loads(capsys.readouterr().out)
+    assert printed.keys() >= SHOWN_BESIDE
+    printed["dram_bandwidth_gb_per_s"]["value"] = 2000
+    device = device_for(find_gpu(own(tmp_path, json.dumps(printed, indent=1))))
+    assert device.dram_bytes_per_s == 2000e9
+    with pytest.raises(InputError, match=r"planner gpus show NAME --json > my-card\.yaml"):
+        find_gpu("RTX 5095")
 
 
 def test_own_profile_may_be_counted(tmp_path: Path) -> None:
