@@ -16,6 +16,8 @@ from planner.design.targets_file import read_targets
 from planner.errors import InputError
 
 UNITS = {"": 1.0, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+LEAST_PARAMETERS = 1e3
+"""A smaller budget lacks its unit."""
 
 
 OPTIONS: Mapping[str, Asked] = {
@@ -69,8 +71,8 @@ def question_of(typed: Mapping[str, Any]) -> DesignQuestion:
     """
     return DesignQuestion(
         targets=_targets(typed),
-        params=_amount("--params", typed["params"]),
-        active=_amount("--active", typed["active"]),
+        params=_parameters("--params", typed["params"]),
+        active=_parameters("--active", typed["active"]),
         tolerance=_share("--tolerance", typed["tolerance"]),
         source=typed["from"],
         baseline=typed["baseline"],
@@ -86,7 +88,7 @@ def question_of(typed: Mapping[str, Any]) -> DesignQuestion:
         acceptance=typed["acceptance"],
         tokens_per_round=typed["tokens_per_round"],
         quality_table=typed["quality_table"],
-        max_drafter_params=_amount("--max-drafter-params", typed["max_drafter_params"]),
+        max_drafter_params=_parameters("--max-drafter-params", typed["max_drafter_params"]),
         max_drafter_hours=typed["max_drafter_hours"],
         pretraining_tokens=_amount("--train-tokens", typed["train_tokens"]),
         prices=_prices(typed["prices"]),
@@ -149,6 +151,17 @@ def _amount(option: str, text: str | None) -> float | None:
         raise InputError(
             f"{option} takes a number above 0, K, M, B and T standing for 1e3 to 1e12, and got "
             f"{text[:40]!r}; write for example {option} 8B"
+        )
+    return value
+
+
+def _parameters(option: str, text: str | None) -> float | None:
+    """A count of parameters; a bare small number is refused, since billions were meant."""
+    value = _amount(option, text)
+    if value is not None and value < LEAST_PARAMETERS:
+        raise InputError(
+            f"{option} {value:g} is {value:g} parameters; {value:g}B? Write the unit: "
+            f"{option} {value:g}B"
         )
     return value
 

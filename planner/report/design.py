@@ -71,7 +71,7 @@ def _billions(count: float) -> str:
 
 
 def _head(result: DesignResult) -> Text:
-    asked, base = result.inputs, result.baseline
+    asked = result.inputs
     active = f", {_billions(asked.params_active)} active" if asked.params_active else ""
     size = f"{_billions(asked.params_total)} parameters{active}, within {asked.tolerance:.0%}"
     if asked.match:
@@ -80,8 +80,20 @@ def _head(result: DesignResult) -> Text:
         f"{size}: "
         f"{result.architectures:,} architectures on {_loads_word(len(result.loads))} "
         f"({result.pairs:,} pairs, D and drafter chosen in each). The front has "
-        f"{result.front_size} designs; baseline {plain(base.name)}.",
+        f"{result.front_size} designs; baseline {baseline_words(result)}.",
         style="bold",
+    )
+
+
+def baseline_words(result: DesignResult) -> str:
+    """The baseline by name, with its parameters where they are not the budget's."""
+    base, budget = result.baseline, result.inputs.params_total
+    name = plain(base.name)
+    if result.inputs.match or abs(base.params_total / budget - 1) <= result.inputs.tolerance:
+        return name
+    return (
+        f"{name}, which has {_billions(base.params_total)} parameters, "
+        f"{base.params_total / budget:.2f} times the budget: its speeds are not those of an equal size"
     )
 
 

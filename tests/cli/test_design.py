@@ -112,3 +112,17 @@ def test_the_page_is_written_as_html(tmp_path: Path, capsys: pytest.CaptureFixtu
     assert "Designs that no other beats" in capsys.readouterr().out
     with pytest.raises(InputError, match="force"):
         run([*SMALL, "--html", str(page)])
+
+
+def test_a_budget_without_its_unit_asks_for_it() -> None:
+    with pytest.raises(InputError, match=r"--params 3 is 3 parameters; 3B\?.*--params 3B"):
+        run(["design", "--params", "3", "--gpu", "H200"])
+
+
+def test_a_baseline_of_another_size_is_named_with_its_parameters(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    small = ["design", "--params", "3B", "--gpu", "H200", "--batch", "1", "--context", "4k"]
+    assert run([*small, "--set", "num_layers=28", "--set", "hidden_size=2560"]) == 0
+    shown = " ".join(capsys.readouterr().out.split())
+    assert "baseline Qwen/Qwen3-4B, which has 4.02B parameters, 1.34 times the budget" in shown

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from planner.report.command_line import shell_lines
-from planner.report.design import listed, short_drafter
+from planner.report.design import baseline_words, listed, short_drafter
 from planner.report.html.content import (
     Cell,
     Figure,
@@ -51,7 +51,7 @@ def design_page(result: DesignResult, typed: Sequence[str] = ()) -> Page:
         headline=_headline(best),
         sentence=f"Chosen as {chosen.why}." if chosen else "No design was chosen.",
         setting=f"Traded off: {', '.join(word.replace('_', ' ') for word in asked.objectives)}; "
-        f"baseline {result.baseline.name}.",
+        f"baseline {baseline_words(result)}.",
         tiles=_tiles(result, best),
         gauge=None,
         command=tuple(shell_lines((*typed, "--out", FOLDER), {})) if typed and chosen else (),
