@@ -93,7 +93,7 @@ def baseline_words(result: DesignResult) -> str:
         return name
     return (
         f"{name}, which has {_billions(base.params_total)} parameters, "
-        f"{base.params_total / budget:.2f} times the budget: its speeds are not those of an equal size"
+        f"{base.params_total / budget:.2f} times the budget: no equal of the designs"
     )
 
 
