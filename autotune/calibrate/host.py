@@ -21,6 +21,7 @@ from hwprofiles.load import load_host
 from hwprofiles.lookup import find_host
 from hwprofiles.provenance import Sourced
 from hwprofiles.schema import Calibration, HostProfile
+from planner.errors import MeasurementUnstable
 from spec_kernels.quantiles import STEADY, timing_of
 
 GB = 1e9
@@ -69,9 +70,9 @@ class HostMeasured:
 
     @property
     def best_read(self) -> Series:
-        """The arrangement that read fastest, remote reads left out."""
-        own = (one for one in self.of("read") if one.settings["memory"] == "own")
-        return max(own, key=rate)
+        """The arrangement that read fastest, remote reads left out; a steady one where any is."""
+        own = [one for one in self.of("read") if one.settings["memory"] == "own"]
+        return max([one for one in own if one.stable] or own, key=rate)
 
 
 def rate(series: Series) -> float:
@@ -132,8 +133,8 @@ def measure_host(host: Topology, budget_s: float, *, run: Run = run_passes) -> H
     unstable = [one for one in found if not one.stable]
     if unstable:
         notes.append(
-            f"{len(unstable)} of {len(found)} series are unstable: something else uses the memory, "
-            "and the rate may be too low; measure again on a quiet machine"
+            f"{len(unstable)} of {len(found)} series are unstable and left out of the rate: "
+            "something else uses the memory; measure again on a quiet machine"
         )
     measured = HostMeasured(host, tuple(found), ())
     return HostMeasured(host, measured.series, (*notes, *_channel_doubt(measured)))
@@ -195,12 +196,22 @@ def _channel_doubt(found: HostMeasured) -> Iterator[str]:
 
 
 def host_calibration(found: HostMeasured, created: str) -> Calibration:
-    """The read rate, and the populated channels where the system lists them."""
+    """The read rate, and the populated channels where the system lists them.
+
+    Raises:
+        MeasurementUnstable: no arrangement read steadily, so that no rate is worth keeping.
+    """
     best = found.best_read
+    if not best.stable:
+        raise MeasurementUnstable(
+            f"no arrangement reads steadily (the best pass was {rate(best) / GB:.1f} GB/s, the "
+            f"median {best.work['bytes'] / best.timing.p50_s / GB:.1f}), so nothing is kept: "
+            "something else uses the memory; stop it and calibrate again, or with more --seconds"
+        )
     t = best.timing
     ref = (
         f"read by {best.settings['processes']} processes, best of {t.count} passes, "
-        f"median {best.work['bytes'] / t.p50_s / GB:.1f}{'' if best.stable else ', unstable'}"
+        f"median {best.work['bytes'] / t.p50_s / GB:.1f}"
     )
     value = round(rate(best) / GB, 2)
     constants = {"host.read_gb_per_s": Sourced(value=value, kind="measured", ref=ref)}

@@ -335,19 +335,9 @@ def _provenance(plan: Plan) -> list[RenderableType]:
     counts = Counter(term.kind for term in plan.provenance)
     summary = ", ".join(f"{counts[kind]} {kind}" for kind in KINDS if counts[kind])
     lines = [f"{summary or 'nothing listed'}; the answer as a whole is {plan.best.provenance}."]
-    assumed = [
-        f"assumed: {term.name} = {_value(term.value)} {term.unit}".rstrip()
-        + (f" ({term.source})" if term.source else "")
-        for term in plan.provenance
-        if term.kind == "assumed"
-    ]
-    assumed += [f"assumed: {line}" for line in plan.assumptions]
+    assumed = [f"assumed: {line}" for line in plan.assumptions]
     tail = f"{plan.evaluated_points:,} points evaluated; `planner explain` prints every term."
     return _bullets([*lines, *_shortened(assumed), tail])
-
-
-def _value(value: float | str) -> str:
-    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def _launch(plan: Plan, folder: Path | None) -> list[RenderableType]:

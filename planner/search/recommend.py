@@ -23,7 +23,7 @@ from planner.search.question import Question
 from planner.search.records import Evaluation, Plan, TableCell
 from planner.search.situation import Situation, situation
 from planner.search.sweep import Searched, best_drafted, best_len, search
-from planner.search.terms import provenance_terms
+from planner.search.terms import assumed_lines, provenance_terms
 
 
 def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple[TableCell, ...]:
@@ -142,6 +142,7 @@ def _plan_of(s: Situation) -> Plan:
     answer, best, drafted = _answer(s, searched)
     chosen = answer.drafted.result if answer.drafted else None
     others, further_points = alternatives(s)
+    terms = provenance_terms(s.placement.deployment, chosen, s.headline)
     change = what_would_change(Choice(s.grid, s.headline, chosen, drafted))
     return Plan(
         planner_version=__version__,
@@ -157,8 +158,8 @@ def _plan_of(s: Situation) -> Plan:
         not_applicable=searched.not_applicable,
         rejected=searched.rejected,
         what_would_change=(*change, *faster_host(answer.drafted or answer.plain)),
-        provenance=provenance_terms(s.placement.deployment, chosen, s.headline),
-        assumptions=tuple(dict.fromkeys(s.target.assumptions)),
+        provenance=terms,
+        assumptions=tuple(dict.fromkeys((*assumed_lines(terms), *s.target.assumptions))),
         warnings=_warnings(s, answer),
         alternatives=others,
         evaluated_points=searched.points + further_points,

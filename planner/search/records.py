@@ -372,7 +372,7 @@ class Plan(_Record):
     provenance: tuple[Term, ...]
     """Each number that the answer rests on, with its origin."""
     assumptions: tuple[str, ...] = ()
-    """What was assumed of the model."""
+    """What was assumed: numbers of `provenance`, and how the model's files were read."""
     warnings: tuple[str, ...] = ()
     """What to know before trusting the answer."""
     evaluated_points: int

@@ -1,5 +1,7 @@
 """The numbers an answer rests on, and every term of one prediction, as lines to print."""
 
+from collections.abc import Sequence
+
 from hwprofiles.provenance import Kind
 from planner.cost.constants import constant
 from planner.cost.deployment import Deployment, format_class, weight_coefficients
@@ -55,6 +57,20 @@ def _constant_terms(d: Deployment) -> list[Term]:
             Term(name=name, value=c.value, unit=unit, formula="constant", kind=c.kind, source=c.ref)
         )
     return found
+
+
+def assumed_lines(terms: Sequence[Term]) -> tuple[str, ...]:
+    """The assumed ones among the numbers, each as a line."""
+    return tuple(
+        f"{term.name} = {_value(term.value)} {term.unit}".rstrip()
+        + (f" ({term.source})" if term.source else "")
+        for term in terms
+        if term.kind == "assumed"
+    )
+
+
+def _value(value: float | str) -> str:
+    return value if isinstance(value, str) else f"{value:.4g}"
 
 
 def provenance_terms(

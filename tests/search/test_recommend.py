@@ -29,6 +29,12 @@ def test_the_plan_survives_its_own_json(plan: Plan) -> None:
     assert Plan.model_validate_json(plan.model_dump_json()) == plan
 
 
+def test_what_the_page_calls_assumed_is_among_the_assumptions(plan: Plan) -> None:
+    assumed = [term.name for term in plan.provenance if term.kind == "assumed"]
+    assert assumed
+    assert all(any(line.startswith(f"{name} = ") for line in plan.assumptions) for name in assumed)
+
+
 def test_the_best_drafter_can_be_had(plan: Plan) -> None:
     assert not plan.best.drafter_id.startswith("template")
     assert plan.drafter is not None

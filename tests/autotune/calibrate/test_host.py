@@ -2,6 +2,7 @@ import itertools
 import json
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -34,7 +35,7 @@ from autotune.calibrate.stream import (
 from autotune.calibrate.topology import Node, Topology, cpu_list, topology
 from autotune.commands import calibrate as command_module
 from hwprofiles.calibration import read_calibration
-from planner.errors import InputError, OutsideFailure
+from planner.errors import InputError, MeasurementUnstable, OutsideFailure
 
 SMALL = Topology(
     cpu_name="Test CPU",
@@ -114,10 +115,41 @@ def test_what_is_unsteady_is_repeated_and_marked() -> None:
     assert len(machine.runs) == 2
     assert {one.rounds for one in found.series} == {2}
     assert not any(one.stable for one in found.series)
-    assert "unstable" in host_calibration(found, "2026-11-30").constants["host.read_gb_per_s"].ref
+    with pytest.raises(
+        MeasurementUnstable, match=r"no arrangement reads steadily.*nothing is kept"
+    ):
+        host_calibration(found, "2026-11-30")
     page = host_page(found, Path("x.yaml"))
     assert "~" in page
     assert "unstable" in page
+
+
+def test_an_unsteady_arrangement_gives_no_rate_where_a_steady_one_is() -> None:
+    found = measure_host(TWO_NODES, 60.0, run=Machine())
+    fastest = max(found.of("read"), key=rate)
+    wobbly = replace(
+        fastest, samples_s=tuple(s * (1 + k % 2) for k, s in enumerate(fastest.samples_s))
+    )
+    series = tuple(wobbly if one is fastest else one for one in found.series)
+    mixed = replace(found, series=series)
+    assert not wobbly.stable
+    assert rate(wobbly) >= max(map(rate, mixed.of("read")))
+    assert mixed.best_read is not wobbly
+    assert host_calibration(mixed, "2026-11-30").constants["host.read_gb_per_s"].value == (
+        pytest.approx(rate(mixed.best_read) / 1e9, rel=1e-3)
+    )
+
+
+@pytest.mark.usefixtures("small")
+def test_the_command_keeps_nothing_of_an_unsteady_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    noisy = partial(measure_host, run=Machine(noise=0.5))
+    monkeypatch.setattr(host_module, "measure_host", noisy)
+    monkeypatch.setattr(keep_module, "user_folder", lambda: tmp_path / "user")
+    with pytest.raises(MeasurementUnstable):
+        CliRunner().invoke(_app(), ["--host"], catch_exceptions=False)
+    assert not (tmp_path / "user").exists()
 
 
 def test_a_spent_budget_leaves_settings_out_and_says_which() -> None:
@@ -263,6 +295,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(host_module, "LEAST_ELEMENTS", 2**14)
     monkeypatch.setattr(host_module, "REPEATS", 3)
     monkeypatch.setattr("autotune.calibrate.topology.topology", lambda: SMALL)
+    # Real passes of a machine that does other things may be unsteady, and are then not kept.
+    monkeypatch.setattr(host_module, "measure_host", partial(measure_host, run=Machine()))
 
 
 def _app() -> typer.Typer:
