@@ -103,6 +103,7 @@ def round_coefficients(
         step=step or step_coefficients(d),
         draft=draft_coefficients(d, spec, work),
         round_s=value("engines", d.engine, "round_us") * 1e-6,
+        tree_sequence_s=value("engines", d.engine, "tree_sequence_us") * 1e-6,
         row_s=row.value * 1e-6 if row else 0.0,
         rewind_s=_rewind(d, spec) if work.rewinds_state else 0.0,
     )
