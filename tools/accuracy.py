@@ -113,12 +113,13 @@ LATER_ROWS = """## Rows collected after the constants were fixed
 
 {rows} published measurements of {origins} origins, looked for and written down on {date} when every
 constant stood (commit {commit}): model cards, studies of single cards, engine repositories
-(`planner/evidence/data/later.jsonl`). No fit and no figure above uses them, but for the
-widths of the interval of plain speed. "First" is what the model said to them before anything was
-changed, {unanswered} rows refused for want of a catalog row: the clean test. After that look names,
-catalog rows and readers were mended, and llama.cpp's time for routing was found missing (its
-constant was then fitted to other rows), so "now" is not clean. The RTX 3090 rows were looked at
-too when llama.cpp's per-row product was made slower on cards with half the integer lanes, and those
+(`planner/evidence/data/later.jsonl`). No fit and no figure above uses them, but for the widths of
+the interval of plain speed. "First" is what the model said to them before anything was changed,
+{unanswered} rows refused for want of a catalog row: the clean test. After that look names, catalog
+rows and readers were mended, SGLang's host time of draft trees was set with them in view (a flagged
+origin that is older says the same), and llama.cpp's time for routing was found missing (its
+constant was then fitted to other rows), so "now" is not clean. The RTX 3090 rows were looked at too
+when llama.cpp's per-row product was made slower on cards with half the integer lanes, and those
 with a draft model on a hybrid target when copies of its state were charged; no constant of either
 was fitted to them.
 """

@@ -194,9 +194,9 @@ def _host(d: Deployment) -> HostCoefficients:
     experts = expert_weights(d.arch) * share * expert_bits(d.weights) / 8
     experts /= value("host", "expert_share")
     _, top_k = routed_experts(d.arch)
-    # Host arithmetic per further row: cores keep up with memory for about 16 rows of 4-bit weights.
+    # Host arithmetic per further row: cores keep up with memory for some rows.
     touched = dense + experts * top_k / routed_experts(d.arch)[0]
-    row_s = touched / d.offload.host_bytes_per_s / 16.0
+    row_s = touched / d.offload.host_bytes_per_s / value("draft_device", "cpu_rows")
     return HostCoefficients(dense, experts, d.offload.host_bytes_per_s, row_s)
 
 
@@ -311,6 +311,7 @@ def _overhead(d: Deployment) -> OverheadCoefficients:
         all_reduce_s_per_row=per_byte * row_bytes,
         far_floor_s=far_floor,
         far_s_per_row=far_per_byte * row_bytes,
+        state_fraction=value("cache", "bandwidth_fraction"),
         state_bytes=1.0 * arch.state_bytes_per_seq / tp,
     )
 

@@ -24,12 +24,16 @@ class DraftCoefficients:
     """Routed experts of the drafter's layers (MTP of a MoE model), all of them."""
     num_experts: Num
     top_k: Num
+    sequence_exponent: Num
+    """Exponent of the rows in the expert-touch law."""
     active_weights: Num
     """Weights that one row is multiplied with."""
     bandwidth_fraction: Num
     reached_flops: Num
     """Rate of large products, FLOP/s."""
     smooth: Num
+    cache_fraction: Num
+    """Share of the DRAM rate at which its cache is read."""
     kv_bytes_per_token: Num
     """Cache of the drafter, bytes per token of context."""
     window: Num
@@ -48,13 +52,15 @@ class DraftCoefficients:
 def pass_time(c: DraftCoefficients, batch: Num, rows: Num, context: Num) -> Floats:
     """Seconds of one drafter pass over `rows` tokens of each sequence."""
     n = np.asarray(batch, float) * rows
-    touched = 1.0 - np.power(1.0 - np.asarray(c.top_k) / c.num_experts, np.power(n, 0.95))
+    touched = 1.0 - np.power(
+        1.0 - np.asarray(c.top_k) / c.num_experts, np.power(n, c.sequence_exponent)
+    )
     weights = np.asarray(c.pass_bytes) + np.asarray(c.expert_bytes) * touched
     memory = weights / (c.bandwidth_fraction * np.asarray(c.card.dram_bytes_per_s))
     compute = 2.0 * np.asarray(c.active_weights) * n / c.reached_flops
     tokens = np.minimum(np.asarray(context, float), c.window)
     cache = np.asarray(batch, float) * c.kv_bytes_per_token * tokens
-    attention = cache / (0.75 * np.asarray(c.card.dram_bytes_per_s))
+    attention = cache / (c.cache_fraction * np.asarray(c.card.dram_bytes_per_s))
     device = smooth_max(c.smooth, memory, compute) + attention
     return beside_host(device, c.pass_s, c.overlap)
 

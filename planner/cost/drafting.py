@@ -43,16 +43,40 @@ def _own_device(d: Deployment) -> DraftDevice:
     )
 
 
+def _idle(device: DraftDevice) -> DraftCoefficients:
+    """No drafter: no pass, nothing to read."""
+    return DraftCoefficients(
+        card=device.card,
+        passes_fixed=0.0,
+        passes_per_token=0.0,
+        rows_follow_draft=0.0,
+        pass_bytes=0.0,
+        expert_bytes=0.0,
+        num_experts=1.0,
+        top_k=0.5,
+        sequence_exponent=1.0,
+        active_weights=0.0,
+        bandwidth_fraction=1.0,
+        reached_flops=1.0,
+        smooth=value("smooth_power"),
+        cache_fraction=1.0,
+        kv_bytes_per_token=0.0,
+        window=NO_WINDOW,
+        pass_s=0.0,
+        overlap=0.0,
+        serial_s_per_token=0.0,
+        link_s_per_round=0.0,
+        link_s_per_row=0.0,
+    )
+
+
 def draft_coefficients(
     d: Deployment, spec: DrafterSpec | None, work: DraftWork
 ) -> DraftCoefficients:
     """Coefficients of the drafter; all zero work where there is none."""
     device = d.draft_device or _own_device(d)
     if spec is None:
-        return DraftCoefficients(
-            device.card, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.5, 0.0, 1.0, 1.0,
-            value("smooth_power"), 0.0, NO_WINDOW, 0.0, 0.0, 0.0, 0.0, 0.0,
-        )  # fmt: skip
+        return _idle(device)
     speed = 1.0 if d.draft_device else math.sqrt(d.tp)
     experts, top_k = routed_experts(d.arch)
     routed = spec.routed_weights * spec.core_bits / 8 / speed
@@ -69,10 +93,12 @@ def draft_coefficients(
         expert_bytes=routed,
         num_experts=1.0 * experts,
         top_k=1.0 * top_k if np.any(routed) else 0.5,
+        sequence_exponent=value("experts", "sequence_exponent"),
         active_weights=(spec.core_weights + spec.head_weights) / speed,
         bandwidth_fraction=device.bandwidth_fraction,
         reached_flops=device.reached_flops,
         smooth=value("smooth_power"),
+        cache_fraction=value("cache", "bandwidth_fraction"),
         kv_bytes_per_token=spec.kv_bytes_per_token / speed,
         window=float(spec.window or NO_WINDOW),
         pass_s=usual_pass_s if device.pass_s is None else device.pass_s,
@@ -103,6 +129,7 @@ def round_coefficients(
         step=step or step_coefficients(d),
         draft=draft_coefficients(d, spec, work),
         round_s=value("engines", d.engine, "round_us") * 1e-6,
+        tree_sequence_s=value("engines", d.engine, "tree_sequence_us") * 1e-6,
         row_s=row.value * 1e-6 if row else 0.0,
         rewind_s=_rewind(d, spec) if work.rewinds_state else 0.0,
     )

@@ -41,6 +41,9 @@ class RoundCoefficients:
     draft: DraftCoefficients
     round_s: Num
     """Fixed cost of a drafted round: sampling, rejection, scheduling."""
+    tree_sequence_s: Num
+    """Host work on each further sequence of a round that drafts a tree; that on the first one hides
+    behind the GPU."""
     row_s: Num
     """What each drafted row of each sequence costs beyond the model, where that was measured."""
     rewind_s: Num
@@ -75,7 +78,9 @@ def with_draft(c: RoundCoefficients, at: Point, target: StepTime, verify: StepTi
     """The round around two target passes that are already known."""
     drafts = np.asarray(at.draft_len, float) > 0
     rows = np.asarray(at.batch, float) * (np.asarray(at.rows) - 1.0)
-    extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * rows, 0.0)
+    trees = np.asarray(at.branches, float) > 1
+    planted = np.where(trees, np.maximum(0.0, np.asarray(at.batch) - 1.0) * c.tree_sequence_s, 0.0)
+    extra = np.where(drafts, c.round_s + np.asarray(c.row_s) * rows + planted, 0.0)
     # From the copy, the accepted tokens are decoded once more: about the time of a plain step.
     rewinds = drafts & (np.asarray(c.rewind_s) > 0)
     rewind = np.where(rewinds, np.asarray(at.batch) * c.rewind_s + target.total, 0.0)

@@ -103,6 +103,8 @@ class OverheadCoefficients:
     far_floor_s: Num
     """Floor and slope of the algorithm for large messages; the cheaper of the two is taken."""
     far_s_per_row: Num
+    state_fraction: Num
+    """Share of the DRAM rate at which recurrent states are read and written."""
     state_bytes: Num
     """Recurrent state of one sequence on one rank."""
 
@@ -225,7 +227,9 @@ def step_time(
         attention = attention + mixer_time(c.card, c.window, work, window)
     # A recurrent state is read once and written once for every token that may be kept.
     state = np.asarray(batch, float) * c.overhead.state_bytes * (1.0 + np.asarray(rows, float))
-    attention = attention + state / (0.75 * np.asarray(c.card.dram_bytes_per_s))
+    attention = attention + state / (
+        c.overhead.state_fraction * np.asarray(c.card.dram_bytes_per_s)
+    )
     n = np.asarray(batch, float) * rows
     near = c.overhead.all_reduce_floor_s + np.asarray(c.overhead.all_reduce_s_per_row) * n
     far = c.overhead.far_floor_s + np.asarray(c.overhead.far_s_per_row) * n

@@ -9,6 +9,7 @@ import planner
 from hwprofiles import calibration
 from hwprofiles.calibration import shelf_of
 from planner.cli import main as cli
+from planner.cost.constants import value
 from planner.errors import InputError
 from planner.predict.batch import answer_lines
 from planner.predict.stream import predict_stream
@@ -54,7 +55,7 @@ def test_the_measured_spread_narrows_a_line_of_its_model(tmp_path: Path) -> None
         tmp_path / "c.yaml",
         engine="vllm==0.33.0",
         measured_ratio=ratio,
-        constants={"engines.vllm.layer_us": 33.0},
+        constants={"engines.vllm.layer_us": value("engines", "vllm", "layer_us")},
     )
     lines = [LINE | {"tokens_per_round": 2.5, "batch": batch} for batch in (1, 8)]
     narrow, wide = answer_lines(lines, shelf=shelf_of(str(path)))

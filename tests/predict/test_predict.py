@@ -371,3 +371,12 @@ def test_an_engine_is_found_among_the_words_of_its_name() -> None:
     ]  # fmt: skip
     hub, eager = answer_lines([QWEN | {"engine": said[0]}, QWEN | {"engine": "transformers"}])
     assert hub["t_target_s"] == eager["t_target_s"]
+
+
+@pytest.mark.parametrize(("engine", "each_s"), [("sglang", 800e-6), ("vllm", 0.0)])
+def test_trees_cost_sglang_host_time_for_each_sequence(engine: str, each_s: float) -> None:
+    line = {"model": "Qwen/Qwen3-8B", "gpu": "H100", "engine": engine, "drafter": "eagle3"}
+    chain, tree = ({"steps": 4, "topk": topk, "verify_tokens": 16} for topk in (1, 4))
+    answers = answer_lines([{**line, "tree": shape, "batch": 8} for shape in (chain, tree)])
+    costs = [a["t_verify_s"] for a in answers]
+    assert costs[1] - costs[0] == pytest.approx(7 * each_s, abs=1e-9)

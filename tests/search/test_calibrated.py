@@ -8,6 +8,7 @@ from calibration_files import raw, written
 from hwprofiles import calibration
 from hwprofiles.calibration import Shelf, read_calibration
 from hwprofiles.device import load_device
+from planner.cost.constants import value
 from planner.errors import InputError
 from planner.search import calibrated as calibrated_module
 from planner.search.calibrated import Subject, calibrated
@@ -203,7 +204,13 @@ def _ratio(**fields: object) -> dict[str, object]:
 
 def _engine_file(path: Path, **ratio: object) -> str:
     fields = {"engine": "vllm==0.33.0", "measured_ratio": _ratio(**ratio)}
-    return str(written(path, constants={"engines.vllm.layer_us": 33.0}, **fields))
+    return str(
+        written(
+            path,
+            constants={"engines.vllm.layer_us": value("engines", "vllm", "layer_us")},
+            **fields,
+        )
+    )
 
 
 def _width(plan: Plan) -> float:
