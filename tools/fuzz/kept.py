@@ -10,6 +10,8 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
+import scipy.stats  # noqa: F401 - half a second, which the first valid input would be charged
+
 from autotune.build.request import request_of
 from autotune.engines.records import EngineIdentity, MetricsReading, SpeculationSettings
 from autotune.load.records import Answer, Request
