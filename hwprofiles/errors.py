@@ -26,6 +26,11 @@ class PlannerError(Exception):
         return f"{start} [{left_out} characters left out] {end}"
 
 
+def reason(error: OSError | ValueError) -> str:
+    """What the system says went wrong, without its number and the path that stands beside it."""
+    return getattr(error, "strerror", None) or str(error)
+
+
 class InputError(PlannerError, ValueError):
     """What the user typed, or a file they gave, cannot be used as it is."""
 

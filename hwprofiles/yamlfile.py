@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 import yaml
 from pydantic import BaseModel, ValidationError
 
-from hwprofiles.errors import InputError
+from hwprofiles.errors import InputError, reason
 
 MAX_BYTES = 256 * 1024
 MAX_DEPTH = 12
@@ -35,7 +35,7 @@ def read_bounded(path: Path) -> str:
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
-        raise InputError(f"{path}: cannot be read ({error})") from error
+        raise InputError(f"{path}: cannot be read ({reason(error)})") from error
     if len(raw) > MAX_BYTES:
         raise InputError(f"{path}: a profile has at most {MAX_BYTES // 1024} KiB; this is larger")
     try:

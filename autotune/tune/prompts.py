@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from autotune.tune.records import Prompt
+from hwprofiles.errors import reason
 from planner.errors import InputError
 from planner.workload import parse_workload
 
@@ -87,7 +88,7 @@ def _objects(path: Path) -> Iterator[tuple[int, bytes | Mapping[str, Any]]]:
     except (OSError, ValueError) as error:  # ValueError: no file system takes such a name
         if isinstance(error, InputError):
             raise
-        raise InputError(f"cannot read {path} ({error}); give {_FORMS}") from error
+        raise InputError(f"cannot read {path} ({reason(error)}); give {_FORMS}") from error
 
 
 def _listed(data: bytes, path: Path) -> Sequence[Mapping[str, Any]]:

@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from hwprofiles.errors import InputError
+from hwprofiles.errors import InputError, reason
 from planner.acceptance.constants import (
     curve_from_tokens_per_round,
     family_decay,
@@ -57,7 +57,7 @@ def _read(path: Path) -> str:
         with path.open("rb") as stream:  # a pipe has no size: the read itself is bounded
             data = stream.read(MAX_BYTES + 1)
     except (OSError, ValueError) as error:  # ValueError: no file system takes such a name
-        raise InputError(f"cannot read {path} ({error}): {_FORMS}") from error
+        raise InputError(f"cannot read {path} ({reason(error)}): {_FORMS}") from error
     if len(data) > MAX_BYTES:
         raise InputError(
             f"{path} has more than {MAX_BYTES} bytes, the limit: cut the log to its last lines"

@@ -46,7 +46,8 @@ def with_table(
 
     def command(**typed: Any) -> None:
         asked = {n: None if n in names else typed.pop(_parameter_name(n)) for n in table}
-        run({n: v if n in several else _once(n, v) for n, v in asked.items()}, **typed)
+        once = {n: v if n in several else _once(n, v) for n, v in asked.items()}
+        run({n: _number(n, table[n], v) for n, v in once.items()}, **typed)
 
     shared = [_parameter(name, asked) for name, asked in table.items() if name not in names]
     command.__doc__ = run.__doc__
@@ -80,20 +81,38 @@ def _once(name: str, values: Sequence[object] | None) -> object:
     return values[0]
 
 
+def _number(name: str, asked: Asked, value: object) -> object:
+    """The value of an option that takes a number, read here so that a defect names its unit."""
+    if asked.kind not in (int, float) or not isinstance(value, str):
+        return value
+    try:
+        number = asked.kind(value) if value.isascii() and "_" not in value else None
+    except ValueError:
+        number = None
+    if number is None or (asked.least is not None and number < asked.least):
+        whole = "a whole number" if asked.kind is int else "a number"
+        bound = "" if asked.least is None else f" from {asked.least}"
+        about = asked.help.rstrip(".")
+        raise InputError(
+            f"{spelled(name)} takes {whole}{bound} ({about[:1].lower()}{about[1:]}) and got "
+            f"{ascii(value)[:60]}"
+        )
+    return number
+
+
 def _parameter_name(name: str) -> str:
     return f"{name}_"  # `from` is no name in Python
 
 
 def _parameter(name: str, asked: Asked) -> inspect.Parameter:
     # Every option is read as a list, so that a repetition is seen instead of the last one winning.
-    kind: Any = list[asked.kind]  # type: ignore[name-defined]
+    kind: Any = list[str] if asked.kind in (int, float) else list[asked.kind]  # type: ignore[name-defined]
     if asked.default is None:
         kind |= None
     option = typer.Option(
         spelled(name),
         help=asked.help,
         metavar=asked.metavar,
-        min=asked.least,
         autocompletion=COMPLETIONS.get(name),
     )
     return inspect.Parameter(
@@ -108,4 +127,4 @@ def _default(value: object) -> object:
     """What typer is told: nothing where the option must be given, else a list."""
     if value is ...:
         return inspect.Parameter.empty
-    return None if value is None else [value]
+    return None if value is None else [str(value)]

@@ -14,6 +14,7 @@ import shutil
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from hwprofiles.errors import reason
 from hwprofiles.paths import typed_path
 from planner.emit.records import Emission, EmittedFile
 from planner.emit.swap import exchanged, locked
@@ -54,7 +55,7 @@ def write_out(folder: Path, plan: Plan, emission: Emission, *, force: bool = Fal
         if isinstance(error, InputError):
             raise
         raise OutsideFailure(
-            f"could not write {str(folder)!r}: {error}; check the path and the free space, "
+            f"could not write {str(folder)!r}: {reason(error)}; check the path and the free space, "
             "or give another --out"
         ) from error
     return complete

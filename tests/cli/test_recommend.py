@@ -217,9 +217,26 @@ def test_a_variant_is_sent_to_its_family(variant: str, use: str) -> None:
     assert "did you mean" not in str(refusal.value)
 
 
-@pytest.mark.parametrize("arguments", [[], ["--gpu", "4090", "--tp", "two"]])
-def test_usage_errors_exit_2(arguments: list[str]) -> None:
-    assert run(*arguments) == 2
+def test_usage_errors_exit_2() -> None:
+    assert run() == 2
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "said"),
+    [
+        ("--tp", "two", "--tp takes a whole number (GPUs that share each layer) and got 'two'"),
+        ("--tp", "1.5", "--tp takes a whole number"),
+        ("--max-ttft", "0,5", "takes a number (longest time to the first token, ms)"),
+        ("--power-limit", "300W", "(power cap of each GPU, W) and got '300W'"),
+        ("--qps", "1_0", "(requests per second"),
+    ],
+)
+def test_a_word_in_the_place_of_a_number_is_answered_with_the_unit(
+    option: str, value: str, said: str
+) -> None:
+    with pytest.raises(InputError) as refusal:
+        run("--gpu", "4090", option, value)
+    assert said.casefold() in str(refusal.value).casefold()
 
 
 def test_json_is_the_plan_with_its_launch(
