@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import typer
 
+from planner.errors import InputError
+
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
@@ -64,8 +66,23 @@ def find_plugin(name: str) -> EntryPoint | None:
 
 
 def attach_plugin(parent: typer.Typer, entry: EntryPoint) -> None:
-    """Import one plug-in command and register it."""
-    attach(parent, entry.name, entry.load())
+    """Import one plug-in command and register it.
+
+    Raises:
+        InputError: a package that it needs is not installed.
+    """
+    try:
+        target = entry.load()
+    except ModuleNotFoundError as missing:
+        from planner.cli.packages import needs_extra  # noqa: PLC0415  # reads metadata
+
+        failure = needs_extra(missing)
+        if failure is missing:
+            failure = InputError(
+                f"`planner {entry.name}` needs the package {missing.name}, which is not installed"
+            )
+        raise failure from missing
+    attach(parent, entry.name, target)
 
 
 def attach(parent: typer.Typer, name: str, target: Callable[..., None] | typer.Typer) -> None:
