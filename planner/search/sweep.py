@@ -191,6 +191,11 @@ def _best(results: list[GridResult], cell: tuple[int, int]) -> tuple[GridResult,
     return result, index
 
 
+def obtainable(searched: Searched) -> list[GridResult]:
+    """Drafters that can be had."""
+    return [result for result in searched.drafted if _exists(result)]
+
+
 def best_drafted(s: Situation, searched: Searched) -> tuple[GridResult, Index] | None:
     """Best drafter and D at the stated batch and context among drafters that can be had."""
-    return _best([r for r in searched.drafted if _exists(r)], s.headline)
+    return _best(obtainable(searched), s.headline)
