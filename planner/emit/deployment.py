@@ -1,7 +1,9 @@
 """What a plan asks of any engine: which model, which drafter, how many sequences, which D."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -238,7 +240,17 @@ def _schedule(plan: Plan, max_seqs: int, drafter: Drafter | None) -> tuple[Step,
         for one in plan.schedule
         if one.first <= max_seqs
     ]
-    return tuple(steps) or (Step(1, max_seqs, plan.best.draft_len),)
+    last = steps[-1].last if steps else 0
+    if last < max_seqs:
+        # Beyond what was evaluated the command's own D holds; without one, no drafter is loaded.
+        steps.append(Step(last + 1, max_seqs, plan.best.draft_len))
+    return _joined(steps)
+
+
+def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Neighbours of the same D as one."""
+    groups = (list(same) for _, same in groupby(steps, key=lambda step: step.draft_len))
+    return tuple(Step(same[0].first, same[-1].last, same[0].draft_len) for same in groups)
 
 
 def _draft_lens(plan: Plan) -> tuple[int, ...]:

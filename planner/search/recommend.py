@@ -17,7 +17,7 @@ from planner.search.doubts import (
 )
 from planner.search.draft_table import draft_table
 from planner.search.inputs import drafter_record, inputs_of
-from planner.search.load import load_of
+from planner.search.load import drafted_batch, load_of, refuse_overload, with_batch
 from planner.search.present import evaluation
 from planner.search.question import Question
 from planner.search.records import Evaluation, Plan
@@ -108,9 +108,25 @@ def plan_of(s: Situation) -> Plan:
         return _plan_of(s)
 
 
+def _at_batch(s: Situation, batch: int) -> Situation:
+    """The same question at the batch at which the drafter works under the stated load."""
+    grid = with_batch(s.grid, batch)
+    return replace(s, grid=grid, headline=(grid.batches.index(batch), s.headline[1]))
+
+
 def _plan_of(s: Situation) -> Plan:
     searched = search(s)
     answer, best, drafted = _answer(s, searched)
+    load = load_of(s.question, answer.plain, answer.drafted)
+    refuse_overload(s.question, load, answer.plain, answer.drafted)
+    batch = drafted_batch(s.question, load)
+    if best.draft_len and batch is not None and batch != best.batch:
+        moved = _at_batch(s, batch)
+        there = search(moved)
+        found = _answer(moved, there)
+        if found[1].draft_len:
+            s, searched, (answer, best, drafted) = moved, there, found
+            load = load_of(s.question, answer.plain, answer.drafted)
     chosen = answer.drafted.result if answer.drafted else None
     others, further_points = alternatives(s)
     terms = provenance_terms(s.placement.deployment, chosen, s.headline)
@@ -124,7 +140,7 @@ def _plan_of(s: Situation) -> Plan:
         best=best,
         best_drafted=drafted,
         break_even_tokens_per_round=drafted.break_even_tokens_per_round if drafted else 1.0,
-        load=load_of(s.question, answer.plain, answer.drafted),
+        load=load,
         d_table=table,
         schedule=schedule(s, chosen, best) if chosen else (),
         best_per_family=_per_family(s, searched),

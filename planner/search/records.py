@@ -419,6 +419,8 @@ class Plan(_Record):
     """The chosen drafter's record (`DrafterSpec` as a mapping); None when off is all there is."""
     launch: Launch | None = None
     """How to start the engine; None where no command can be given."""
+    no_command: str | None = None
+    """Why no command can be given."""
     files: tuple[str, ...] = ()
     """Files written beside the plan."""
 

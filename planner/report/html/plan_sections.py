@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from planner.report.draft_table import table_title
 from planner.report.html.batch_map import batch_map
 from planner.report.html.content import (
     ASKED,
@@ -62,8 +63,8 @@ def _choice(plan: Plan, around: Anatomy) -> list[Section]:
         ),
         Section(
             "map",
-            "Best draft length by batch and context",
-            "The drafter of the choice; a larger batch leaves less idle arithmetic to use.",
+            table_title(plan),
+            "The drafter of the choice alone; a larger batch leaves less idle arithmetic to use.",
             link="Batch and context",
             figures=(mapped,) if mapped else (),
         ),
