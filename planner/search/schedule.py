@@ -9,14 +9,13 @@ from planner.search.evaluate import (
     Drafted,
     Grid,
     GridResult,
-    Limits,
     evaluate_grid,
     target_grid,
 )
 from planner.search.present import judged
 from planner.search.records import BatchRange, Evaluation
 from planner.search.situation import Situation
-from planner.search.sweep import best_len
+from planner.search.sweep import best_len, limits_of
 
 LOSS = 0.01
 """Speed that a longer range may cost at any of its batches."""
@@ -55,7 +54,7 @@ def _evaluated(s: Situation, chosen: GridResult, grid: Grid) -> GridResult:
     return evaluate_grid(
         target_grid(chosen.deployment, grid),
         Drafted(chosen.spec, chosen.work, curves),
-        Limits(s.question.tile_rows, s.question.max_vram_mib),
+        limits_of(s.question),
         plain_s=plain.target.total,
     )
 
