@@ -69,7 +69,9 @@ def test_short_answers_spend_more_time_on_prompts() -> None:
 
 
 def test_a_rate_beyond_the_machine_says_what_it_sustains() -> None:
-    with pytest.raises(NoFeasiblePlan, match=r"more than the machine sustains .*requests a second"):
+    with pytest.raises(
+        NoFeasiblePlan, match=r"more than the machine sustains: .* a second without speculation"
+    ):
         loaded(qps=200.0)
 
 
