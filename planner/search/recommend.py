@@ -17,12 +17,12 @@ from planner.search.doubts import (
 )
 from planner.search.draft_table import draft_table
 from planner.search.inputs import drafter_record, inputs_of
-from planner.search.load import drafted_batch, load_of, refuse_overload, with_batch
+from planner.search.load import drafted_batch, load_of, refuse_overload
 from planner.search.present import evaluation
 from planner.search.question import Question
-from planner.search.records import Evaluation, Plan
+from planner.search.records import Evaluation, Load, Plan
 from planner.search.schedule import schedule
-from planner.search.situation import Situation, situation
+from planner.search.situation import Situation, at_batch, situation
 from planner.search.sweep import Searched, best_drafted, best_len, search
 from planner.search.terms import assumed_lines, provenance_terms
 
@@ -108,25 +108,44 @@ def plan_of(s: Situation) -> Plan:
         return _plan_of(s)
 
 
-def _at_batch(s: Situation, batch: int) -> Situation:
-    """The same question at the batch at which the drafter works under the stated load."""
-    grid = with_batch(s.grid, batch)
-    return replace(s, grid=grid, headline=(grid.batches.index(batch), s.headline[1]))
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """The search at the batch of the answer, and what it found there."""
+
+    situation: Situation
+    searched: Searched
+    answer: _Answer
+    best: Evaluation
+    drafted: Evaluation | None
+    load: Load | None
 
 
-def _plan_of(s: Situation) -> Plan:
+def _searched(s: Situation) -> _Settled:
     searched = search(s)
     answer, best, drafted = _answer(s, searched)
     load = load_of(s.question, answer.plain, answer.drafted)
-    refuse_overload(s.question, load, answer.plain, answer.drafted)
-    batch = drafted_batch(s.question, load)
-    if best.draft_len and batch is not None and batch != best.batch:
-        moved = _at_batch(s, batch)
-        there = search(moved)
-        found = _answer(moved, there)
-        if found[1].draft_len:
-            s, searched, (answer, best, drafted) = moved, there, found
-            load = load_of(s.question, answer.plain, answer.drafted)
+    return _Settled(s, searched, answer, best, drafted, load)
+
+
+def settled(s: Situation) -> _Settled:
+    """Under a stated load a drafter works at a smaller batch, and is chosen for that one.
+
+    Raises:
+        NoFeasiblePlan: the stated rate is more than the machine sustains.
+    """
+    found = _searched(s)
+    refuse_overload(s.question, found.load, found.answer.plain, found.answer.drafted)
+    batch = drafted_batch(s.question, found.load)
+    if not found.best.draft_len or batch in (None, found.best.batch):
+        return found
+    moved = _searched(at_batch(s, batch or 1))
+    return moved if moved.best.draft_len else found
+
+
+def _plan_of(asked: Situation) -> Plan:
+    found = settled(asked)
+    s, searched, answer = found.situation, found.searched, found.answer
+    best, drafted, load = found.best, found.drafted, found.load
     chosen = answer.drafted.result if answer.drafted else None
     others, further_points = alternatives(s)
     terms = provenance_terms(s.placement.deployment, chosen, s.headline)

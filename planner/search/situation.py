@@ -84,6 +84,12 @@ def situation(question: Question) -> Situation:
         return replace(_placed(question, target, machine), calibrated=measured)
 
 
+def at_batch(s: Situation, batch: int) -> Situation:
+    """The same question with the answer at another batch."""
+    grid = with_batch(s.grid, batch)
+    return replace(s, grid=grid, headline=(grid.batches.index(batch), s.headline[1]))
+
+
 def _measured(question: Question, machine: Machine, model: str) -> Calibrated:
     shelf = shelf_of(question.calibration)
     subject = Subject(
