@@ -1,10 +1,18 @@
 """Plans for the emitters' tests, built from a few choices."""
 
 import json
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from planner.drafters.records import DrafterSpec
-from planner.search.records import Evaluation, Plan, PlanInputs, TableCell, VramLedger
+from planner.search.records import (
+    BatchRange,
+    Evaluation,
+    Plan,
+    PlanInputs,
+    TableCell,
+    VramLedger,
+)
 
 DRAFTERS = {
     "eagle3": "AngelSlim/Qwen3-8B_eagle3",
@@ -109,6 +117,17 @@ def cells(*rows: tuple[int, int], context_len: int = 4096) -> tuple[TableCell, .
     )
 
 
+def ranges(rows: Iterable[TableCell], context_len: int) -> tuple[BatchRange, ...]:
+    """Ranges that end at the batches of a table."""
+    found: list[BatchRange] = []
+    for cell in sorted((c for c in rows if c.context_len == context_len), key=lambda c: c.batch):
+        first = found[-1].last + 1 if found else 1
+        if found and found[-1].draft_len == cell.draft_len:
+            first = found.pop().first
+        found.append(BatchRange(first=first, last=cell.batch, draft_len=cell.draft_len))
+    return tuple(found)
+
+
 def drafter_record(family: str, drafter_id: str, max_draft_len: int | None) -> dict[str, object]:
     spec = DrafterSpec(
         family=family,  # type: ignore[arg-type]
@@ -153,6 +172,7 @@ def plan(
         best_drafted=drafted,
         break_even_tokens_per_round=1.4,
         d_table=rows,
+        schedule=ranges(rows, best.context_len),
         best_per_family=(best,),
         not_applicable={},
         rejected=(),

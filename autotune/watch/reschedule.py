@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from autotune.watch.advice import ScheduleStep
 from planner.emit.registry import emitter_for
 from planner.errors import EngineUnsupported
-from planner.search.records import Plan
+from planner.search.records import BatchRange, Plan
 
 
 def rescheduled(plan: Plan, steps: Sequence[ScheduleStep]) -> Mapping[str, str]:
@@ -43,7 +43,13 @@ def _with_schedule(plan: Plan, steps: Sequence[ScheduleStep]) -> Plan:
     # The choice's own row of the table is its D; off for that batch alone cannot be said there.
     length = _at(steps, plan.best.batch) or plan.best.draft_len
     best = plan.best.model_copy(update={"draft_len": length})
-    return plan.model_copy(update={"d_table": (*others, *cells), "best": best})
+    ends = [0, *(step.batch_to for step in steps)]
+    ranges = tuple(
+        BatchRange(first=before + 1, last=step.batch_to, draft_len=step.draft_len)
+        for before, step in zip(ends, steps, strict=False)
+    )
+    changed = {"d_table": (*others, *cells), "best": best, "schedule": ranges}
+    return plan.model_copy(update=changed)
 
 
 def _at(steps: Sequence[ScheduleStep], batch: int) -> int:

@@ -27,7 +27,7 @@ def launchable(question: Question, *, must: bool) -> tuple[Plan, Emission | None
     """The best plan that the engine's rules allow, with its command.
 
     A drafter that the rules refuse is set aside for the next best, unless it was asked for. Where
-    no drafter helps against a rule, the first answer stands and the reason becomes a warning.
+    no drafter helps against a rule, the first answer stands and says why it has no command.
 
     Raises:
         EngineUnsupported: a rule forbids the plan and files `must` come out.
@@ -54,8 +54,7 @@ def _with_command(question: Question, *, must: bool) -> tuple[Plan, Emission | N
             plan = recommend(question)
     if must:
         raise refusals[0]
-    warnings = (*first.warnings, f"no command can be given: {refusals[0]}")
-    return first.model_copy(update={"warnings": warnings}), None
+    return first.model_copy(update={"no_command": str(refusals[0])}), None
 
 
 def _little_known(plan: Plan) -> Iterator[str]:

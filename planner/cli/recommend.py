@@ -73,6 +73,9 @@ class Wanted:
         Path | None,
         typer.Option("--prices", metavar="FILE.yaml", help="Price per hour of each card."),
     ] = None
+    verbose: Annotated[
+        bool, typer.Option("--verbose", "-v", help="Show tile, formats, origins and more.")
+    ] = False
 
 
 def _run(asked: Mapping[str, object], wanted: Wanted) -> None:
@@ -193,11 +196,12 @@ def plan_json(plan: Plan) -> str:
 
 
 def _print_page(plan: Plan, notes: Sequence[str], wanted: Wanted, prices: Prices | None) -> None:
+    from planner.report.details import details, pointer  # noqa: PLC0415
     from planner.report.page import page  # noqa: PLC0415  # --json does without rich
     from planner.report.screen import screen_text  # noqa: PLC0415
 
     shown = page(plan, notes=notes, folder=wanted.out, prices=prices, html=wanted.html)
-    sys.stdout.write(screen_text(shown))
+    sys.stdout.write(screen_text([*shown, *(details(plan) if wanted.verbose else pointer())]))
 
 
 def _compare(questions: Sequence[TypedQuestion], wanted: Wanted, prices: Prices | None) -> None:

@@ -34,7 +34,8 @@ class Mtp(DrafterFamily):
         if arch.mtp.status == "none":
             return (
                 "the checkpoint lists no MTP layers and no separate module is known; "
-                "MTP is trained with the model and cannot be added later"
+                "MTP is trained with the model and cannot be added later (a model yet to be "
+                'trained: add "num_nextn_predict_layers": 1 to its config.json)'
             )
         return None
 

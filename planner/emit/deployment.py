@@ -1,6 +1,7 @@
 """What a plan asks of any engine: which model, which drafter, how many sequences, which D."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import groupby
 from pathlib import Path
@@ -108,7 +109,7 @@ class Deployment:
     """Largest batch of the table that fits at the stated context."""
     context_len: int
     schedule: tuple[Step, ...]
-    """D by batch at the stated context, 1..max_seqs."""
+    """D by batch at the stated context, up to the last batch with room for the drafter."""
     arm_draft_lens: tuple[int, ...]
 
 
@@ -226,25 +227,34 @@ def _max_seqs(plan: Plan) -> int:
     best = plan.best
     fitting = [c.batch for c in plan.d_table if c.context_len == best.context_len and c.fits]
     limit = best.ledger.max_batch_at_context or max(fitting, default=best.batch)
+    if best.draft_len and plan.schedule:
+        limit = min(limit, plan.schedule[-1].last)
     return max(best.batch, min(max(fitting, default=best.batch), limit))
 
 
 def _schedule(plan: Plan, max_seqs: int, drafter: Drafter | None) -> tuple[Step, ...]:
-    """D by batch; a batch between two rows of the table takes the D of the larger batch."""
-    best = plan.best
-    rows = {c.batch: c.draft_len for c in plan.d_table if c.context_len == best.context_len}
-    rows[best.batch] = best.draft_len
-    limit = (drafter.block if drafter else None) or max(rows.values())
-    batches = [b for b in sorted(rows) if b < max_seqs]
-    batches.append(max_seqs)
-    rows[max_seqs] = rows[min((b for b in rows if b >= max_seqs), default=max(rows))]
-    steps: list[Step] = []
-    first = 1
-    for draft_len, group in groupby(batches, key=lambda b: min(rows[b], limit)):
-        last = max(group)
-        steps.append(Step(first, last, draft_len))
-        first = last + 1
-    return tuple(steps)
+    """The plan's ranges up to `max_seqs`, no D longer than the drafter's block."""
+    limit = (drafter.block if drafter else None) or max(_draft_lens(plan), default=0)
+    steps = [
+        Step(one.first, min(one.last, max_seqs), min(one.draft_len, limit))
+        for one in plan.schedule
+        if one.first <= max_seqs
+    ]
+    last = steps[-1].last if steps else 0
+    if last < max_seqs:
+        # Beyond what was evaluated the command's own D holds; without one, no drafter is loaded.
+        steps.append(Step(last + 1, max_seqs, plan.best.draft_len))
+    return _joined(steps)
+
+
+def _joined(steps: Iterable[Step]) -> tuple[Step, ...]:
+    """Neighbours of the same D as one."""
+    groups = (list(same) for _, same in groupby(steps, key=lambda step: step.draft_len))
+    return tuple(Step(same[0].first, same[-1].last, same[0].draft_len) for same in groups)
+
+
+def _draft_lens(plan: Plan) -> tuple[int, ...]:
+    return (plan.best.draft_len, *(one.draft_len for one in plan.schedule))
 
 
 def _arm_draft_lens(plan: Plan, drafter: Drafter | None) -> tuple[int, ...]:

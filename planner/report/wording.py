@@ -1,7 +1,7 @@
 """How numbers and names are written wherever a person reads them."""
 
 from planner.report.plain import plain
-from planner.search.records import Evaluation, PlanInputs, TableCell
+from planner.search.records import Evaluation, Plan, PlanInputs, TableCell
 
 FAMILY_TITLES = {
     "external": "draft model",
@@ -96,3 +96,20 @@ def cards(inputs: PlanInputs) -> str:
 def traffic(workload: str) -> str:
     """The workload class, or that none was stated."""
     return "traffic of any kind (see --workload)" if workload == "unknown" else plain(workload)
+
+
+def cache(kv_dtype: str) -> str:
+    """The element type of a cache; engines call the 16-bit one bf16 or f16."""
+    return "16-bit" if kv_dtype.lower() in ("bf16", "f16", "fp16") else plain(kv_dtype)
+
+
+def sharing(plan: Plan) -> str:
+    """How several cards share the model; empty for one."""
+    if plan.best.tp > 1:
+        return f", TP {plan.best.tp}"
+    return f", layers split over {plan.inputs.num_gpus} cards" if plan.inputs.num_gpus > 1 else ""
+
+
+def is_template(drafter_id: str) -> bool:
+    """Whether a drafter is a form that would first have to be trained."""
+    return drafter_id.startswith("template")

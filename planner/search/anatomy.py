@@ -13,7 +13,7 @@ from planner.search.evaluate import Grid, GridResult, at
 from planner.search.present import Index, evaluation, judged, tile_use
 from planner.search.question import Question
 from planner.search.records import Evaluation, Plan, TileUse
-from planner.search.situation import Situation, situation
+from planner.search.situation import Situation, at_batch, situation
 from planner.search.sweep import Searched, search
 
 
@@ -73,6 +73,8 @@ def anatomy(question: Question, plan: Plan) -> Anatomy:
         InputError: the plan is not about the question.
     """
     s = situation(question)
+    if plan.load is not None:
+        s = at_batch(s, plan.best.batch)
     searched = search(s)
     _refuse_another(s, plan)
     cell = s.headline

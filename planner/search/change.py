@@ -6,7 +6,7 @@ import numpy as np
 
 from planner.search.evaluate import Grid, GridResult, at
 from planner.search.present import break_even
-from planner.search.records import Evaluation
+from planner.search.records import Evaluation, OtherDrafter, TableCell
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +18,8 @@ class Choice:
     """Indices of the stated batch and context."""
     result: GridResult | None
     drafted: Evaluation | None
+    table: tuple[TableCell, ...]
+    """Its best draft lengths over batch and context."""
 
 
 def what_would_change(choice: Choice) -> tuple[str, ...]:
@@ -35,7 +37,7 @@ def what_would_change(choice: Choice) -> tuple[str, ...]:
     found = [
         at_risk,
         _another_length(choice, result, drafted),
-        _crossover(choice, result),
+        _crossover(choice),
         _acceptance_shift(choice, result, drafted),
     ]
     if drafted.tile and not drafted.tile.split_kv:
@@ -62,19 +64,26 @@ def _another_length(choice: Choice, result: GridResult, drafted: Evaluation) -> 
     )
 
 
-def _crossover(choice: Choice, result: GridResult) -> str:
-    """Batch from which plain decoding wins or the drafter no longer fits, at this context."""
-    context = choice.headline[1]
-    open_ = result.usable[:, context]
-    gain = np.where(open_, result.speedup[:, context], -np.inf)
+def _crossover(choice: Choice) -> str:
+    """Batch from which something else is best, at this context."""
+    context = choice.grid.contexts[choice.headline[1]]
     last = ""
-    for b, batch in enumerate(choice.grid.batches):
-        if not open_[b].any():
-            return f"from batch {batch} on, the drafter no longer fits at this context"
-        if gain[b].max() <= 1.0:
-            return f"from batch {batch} on, no draft length gains at this context"
-        last = f"up to batch {batch} a draft length gains ({gain[b].max():.2f}x there)"
+    for cell in (one for one in choice.table if one.context_len == context):
+        start = f"from batch {cell.batch} on, "
+        if not cell.fits:
+            return f"{start}the model itself does not fit at this context"
+        if cell.why_off == "no room":
+            return f"{start}the drafter no longer fits at this context{_instead(cell.other)}"
+        if not cell.draft_len:
+            return f"{start}no draft length gains at this context{_instead(cell.other)}"
+        last = f"up to batch {cell.batch} a draft length gains ({cell.speedup:.2f}x there)"
     return last
+
+
+def _instead(other: OtherDrafter | None) -> str:
+    if other is None:
+        return ""
+    return f"; {other.drafter_id} with D={other.draft_len} gives {other.speedup:.2f}x there"
 
 
 def _acceptance_shift(choice: Choice, result: GridResult, drafted: Evaluation) -> str:

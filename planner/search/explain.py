@@ -18,9 +18,10 @@ from planner.drafters.records import DraftWork
 from planner.search.evaluate import Grid, GridResult, at
 from planner.search.present import Index, break_even, circumstance, judged, tile_use
 from planner.search.question import Question
+from planner.search.recommend import settled
 from planner.search.records import Term
 from planner.search.situation import Situation, situation
-from planner.search.sweep import best_drafted, search
+from planner.search.sweep import best_drafted
 from planner.search.terms import provenance_terms
 
 Group = tuple[str, tuple[Term, ...]]
@@ -61,8 +62,9 @@ def explain(question: Question) -> Explanation:
         return _explained(s)
 
 
-def _explained(s: Situation) -> Explanation:
-    searched = search(s)
+def _explained(asked: Situation) -> Explanation:
+    there = settled(asked)
+    s, searched = there.situation, there.searched
     found = best_drafted(s, searched)
     result, index = found or (searched.plain, (*s.headline, 0))
     grid = s.grid if found else replace(s.grid, draft_lens=(0,))

@@ -3,6 +3,8 @@
 import math
 from dataclasses import asdict, replace
 
+import numpy as np
+
 from planner.cost.deployment import Deployment, step_coefficients
 from planner.cost.drafting import draft_coefficients
 from planner.cost.load import (
@@ -39,10 +41,8 @@ def targets_alone(question: Question) -> bool:
 def implied_batch(question: Question, d: Deployment, context: int) -> int | None:
     """Batch that the load or the times to keep imply while decoding plainly.
 
-    None where neither is stated; 1 where even one request breaks the times.
-
-    Raises:
-        NoFeasiblePlan: no batch keeps up with the stated rate.
+    None where neither is stated; 1 where even one request breaks the times, or no batch keeps up
+    with the stated rate.
     """
     stated = question.qps is not None or question.concurrency is not None
     stated = stated or targets_alone(question)
@@ -57,14 +57,8 @@ def implied_batch(question: Question, d: Deployment, context: int) -> int | None
         kept = within(service, question.max_ttft_s or math.inf, question.max_tpot_s or math.inf)
         return kept.batch if kept else 1
     found = _balance(question, service, 1)
-    if found is None:
-        raise NoFeasiblePlan(
-            f"--qps {question.qps:g} with prompts of {question.prompt_len} and answers of "
-            f"{question.output_len} tokens is more than the machine sustains without speculation: "
-            f"{most_requests_per_s(service):.3g} requests a second, of which one prompt takes "
-            f"{service.prefill_s:.3g} s; lower --qps, or give more GPUs (--gpu 2x...)"
-        )
-    return found.batch
+    # Where plain decoding does not keep up, a drafter may: the batch is then its own.
+    return found.batch if found else 1
 
 
 def _balance(question: Question, service: Service, batch: int) -> Steady | None:
@@ -103,6 +97,49 @@ def _point(question: Question, point: Point, prefill: Prefill) -> LoadPoint | No
     service = Service(prefill.total_s, output_len, point.grid.batches, _token_seconds(point))
     found = _balance(question, service, point.batch)
     return LoadPoint(**asdict(found)) if found else None
+
+
+def drafted_batch(question: Question, load: Load | None) -> int | None:
+    """Batch at which the drafter works under a stated load; None where none is stated."""
+    stated = question.qps is not None or question.concurrency is not None
+    if load is None or load.drafted is None or not stated:
+        return None
+    return load.drafted.batch
+
+
+def refuse_overload(
+    question: Question, load: Load | None, plain: Point, drafted: Point | None
+) -> None:
+    """Refuse a rate that neither way of decoding sustains.
+
+    Raises:
+        NoFeasiblePlan: names both rates, and how many such machines would do.
+    """
+    if load is None or load.qps is None or load.off is not None or load.drafted is not None:
+        return
+    rates = {"without speculation": _most(question, plain)}
+    if drafted is not None and drafted.result.spec is not None:
+        rates[f"with {drafted.result.spec.drafter_id}"] = _most(question, drafted)
+    needed = math.ceil(load.qps / max(rates.values()))
+    said = ", ".join(f"{rate:.3g} a second {how}" for how, rate in rates.items())
+    raise NoFeasiblePlan(
+        f"--qps {load.qps:g} with prompts of {load.prompt_len} and answers of {load.output_len} "
+        f"tokens is more than the machine sustains: {said}, of which one prompt takes "
+        f"{load.prefill_s:.3g} s; {needed} such machines would do, each with a share of the "
+        "requests, or give more GPUs (--gpu 2x...) or a lower --qps"
+    )
+
+
+def _most(question: Question, point: Point) -> float:
+    """Largest rate, with the best draft length of each batch where it drafts."""
+    prefill = _prefill(point, question.prompt_len or 1)
+    result, (_, c, _) = point.result, point.index
+    steps = [at(result.cost.target_s, (b, c, 0)) for b in range(len(point.grid.batches))]
+    gains = np.where(result.usable[:, c], result.speedup[:, c], 1.0).max(axis=-1)
+    times = tuple(step / max(1.0, float(x)) for step, x in zip(steps, gains, strict=True))
+    return most_requests_per_s(
+        Service(prefill.total_s, question.output_len or 1, point.grid.batches, times)
+    )
 
 
 def load_of(question: Question, plain: Point, drafted: Point | None) -> Load | None:

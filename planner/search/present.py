@@ -19,10 +19,12 @@ from planner.cost.interval import (
 from planner.cost.ledger import MIB, Memory, kv_bytes, room
 from planner.cost.quantised import no_int8_tensor_cores
 from planner.search.evaluate import Grid, GridResult, at
-from planner.search.records import Evaluation, TableCell, TileUse, VramLedger
+from planner.search.records import Evaluation, TileUse, VramLedger
 from planner.tile.ladder import charge, tile_heights
 
 Index = tuple[int, int, int]
+_PER_SEQUENCE = ("kv", "drafter_kv", "recurrent_state", "draft_buffers")
+"""Parts of the memory that grow with the batch."""
 
 
 def circumstance(result: GridResult, grid: Grid, index: Index) -> Circumstance:
@@ -64,9 +66,8 @@ def ledger(result: GridResult, grid: Grid, index: Index, max_vram_mib: float | N
     total = need_bytes(used, index) / MIB
     capacity = room(d, max_vram_mib) / MIB
     batch, context = grid.batches[index[0]], grid.contexts[index[1]]
-    growing = part["kv"] + part["drafter_kv"] + part["recurrent_state"]
-    free = capacity - (total - growing)
-    per_sequence = growing / batch
+    per_sequence = sum(part[name] for name in _PER_SEQUENCE) / batch
+    free = capacity - (total - per_sequence * batch)
     per_token = float(kv_bytes(d, batch, 2 * context).max() - kv_bytes(d, batch, context).max())
     per_token = per_token / MIB / context + part["drafter_kv"] / context
     longest = context + (capacity - total) / per_token if per_token > 0 else 1e9
@@ -174,18 +175,4 @@ def evaluation(
         tile=tile_use(result, draft_len),
         provenance=weakest(kinds),
         warnings=result.notes,
-    )
-
-
-def off_cell(grid: Grid, index: tuple[int, int], *, fits: bool) -> TableCell:
-    """The table's entry for plain decoding."""
-    return TableCell(
-        batch=grid.batches[index[0]],
-        context_len=grid.contexts[index[1]],
-        draft_len=0,
-        speedup=1.0,
-        speedup_lo=1.0,
-        speedup_hi=1.0,
-        verdict="neutral",
-        fits=fits,
     )

@@ -4,7 +4,7 @@ from dataclasses import dataclass, replace
 
 from planner import __version__
 from planner.cost.constants import replaced
-from planner.cost.ledger import has_unknown_cache, room
+from planner.cost.ledger import has_unknown_cache
 from planner.search.alternatives import alternatives
 from planner.search.ceiling import Point, faster_host, host_ceiling
 from planner.search.change import Choice, what_would_change
@@ -15,45 +15,16 @@ from planner.search.doubts import (
     stage_doubts,
     stated_doubts,
 )
-from planner.search.evaluate import GridResult
+from planner.search.draft_table import draft_table
 from planner.search.inputs import drafter_record, inputs_of
-from planner.search.load import load_of
-from planner.search.present import evaluation, judged, need_bytes, off_cell
+from planner.search.load import drafted_batch, load_of, refuse_overload
+from planner.search.present import evaluation
 from planner.search.question import Question
-from planner.search.records import Evaluation, Plan, TableCell
-from planner.search.situation import Situation, situation
+from planner.search.records import Evaluation, Load, Plan
+from planner.search.schedule import schedule
+from planner.search.situation import Situation, at_batch, situation
 from planner.search.sweep import Searched, best_drafted, best_len, search
 from planner.search.terms import assumed_lines, provenance_terms
-
-
-def _table(s: Situation, searched: Searched, chosen: GridResult | None) -> tuple[TableCell, ...]:
-    """Best D of the chosen drafter over batch x context; off where it does not help."""
-    cells = []
-    capacity = room(s.placement.deployment, s.question.max_vram_mib)
-    for b in range(len(s.grid.batches)):
-        for c in range(len(s.grid.contexts)):
-            n = best_len(chosen, (b, c)) if chosen else None
-            fits = need_bytes(searched.plain.memory, (b, c, 0)) <= capacity
-            if chosen is None or n is None:
-                cells.append(off_cell(s.grid, (b, c), fits=fits))
-                continue
-            gain, seen = judged(chosen, s.grid, (b, c, n))
-            if seen.verdict != "helps":
-                cells.append(off_cell(s.grid, (b, c), fits=fits))
-                continue
-            cells.append(
-                TableCell(
-                    batch=s.grid.batches[b],
-                    context_len=s.grid.contexts[c],
-                    draft_len=s.grid.draft_lens[n],
-                    speedup=gain,
-                    speedup_lo=seen.low,
-                    speedup_hi=seen.high,
-                    verdict=seen.verdict,
-                    fits=True,
-                )
-            )
-    return tuple(cells)
 
 
 def _per_family(s: Situation, searched: Searched) -> tuple[Evaluation, ...]:
@@ -137,13 +108,49 @@ def plan_of(s: Situation) -> Plan:
         return _plan_of(s)
 
 
-def _plan_of(s: Situation) -> Plan:
+@dataclass(frozen=True, slots=True)
+class _Settled:
+    """The search at the batch of the answer, and what it found there."""
+
+    situation: Situation
+    searched: Searched
+    answer: _Answer
+    best: Evaluation
+    drafted: Evaluation | None
+    load: Load | None
+
+
+def _searched(s: Situation) -> _Settled:
     searched = search(s)
     answer, best, drafted = _answer(s, searched)
+    load = load_of(s.question, answer.plain, answer.drafted)
+    return _Settled(s, searched, answer, best, drafted, load)
+
+
+def settled(s: Situation) -> _Settled:
+    """Under a stated load a drafter works at a smaller batch, and is chosen for that one.
+
+    Raises:
+        NoFeasiblePlan: the stated rate is more than the machine sustains.
+    """
+    found = _searched(s)
+    refuse_overload(s.question, found.load, found.answer.plain, found.answer.drafted)
+    batch = drafted_batch(s.question, found.load)
+    if not found.best.draft_len or batch in (None, found.best.batch):
+        return found
+    moved = _searched(at_batch(s, batch or 1))
+    return moved if moved.best.draft_len else found
+
+
+def _plan_of(asked: Situation) -> Plan:
+    found = settled(asked)
+    s, searched, answer = found.situation, found.searched, found.answer
+    best, drafted, load = found.best, found.drafted, found.load
     chosen = answer.drafted.result if answer.drafted else None
     others, further_points = alternatives(s)
     terms = provenance_terms(s.placement.deployment, chosen, s.headline)
-    change = what_would_change(Choice(s.grid, s.headline, chosen, drafted))
+    table = draft_table(s, searched, chosen)
+    change = what_would_change(Choice(s.grid, s.headline, chosen, drafted, table))
     return Plan(
         planner_version=__version__,
         inputs=inputs_of(s, answer.best.result.deployment),
@@ -152,8 +159,9 @@ def _plan_of(s: Situation) -> Plan:
         best=best,
         best_drafted=drafted,
         break_even_tokens_per_round=drafted.break_even_tokens_per_round if drafted else 1.0,
-        load=load_of(s.question, answer.plain, answer.drafted),
-        d_table=_table(s, searched, chosen),
+        load=load,
+        d_table=table,
+        schedule=schedule(s, chosen, best) if chosen else (),
         best_per_family=_per_family(s, searched),
         not_applicable=searched.not_applicable,
         rejected=searched.rejected,

@@ -45,7 +45,7 @@ class VramLedger(_Record):
     drafter_device_mib: float = 0.0
     """Drafter's weights and cache on a device of its own."""
     max_batch_at_context: int = 0
-    """Sequences of the stated context that fit beside the weights."""
+    """Sequences of the stated context that fit beside the weights with the stated D."""
     max_context_at_batch: int = 0
     """Context that fits for the stated batch, tokens."""
 
@@ -146,6 +146,26 @@ class Evaluation(_Record):
     """What was assumed of the kernels."""
 
 
+WhyOff = Literal["slower", "no room"]
+
+
+class OtherDrafter(_Record):
+    """The best drafter at a point where the chosen one is off."""
+
+    family: str
+    """Drafter family."""
+    drafter_id: str
+    """Hub id or path."""
+    draft_len: int
+    """Its best D there."""
+    speedup: float
+    """With that D."""
+    speedup_lo: float
+    """Lower bound of the 80 % interval."""
+    speedup_hi: float
+    """Upper bound of the 80 % interval."""
+
+
 class TableCell(_Record):
     """Best D at one batch and context; D = 0 is off."""
 
@@ -165,6 +185,22 @@ class TableCell(_Record):
     """helps, neutral or hurts."""
     fits: bool
     """Whether the target fits at this batch and context (without a drafter when D = 0)."""
+    why_off: WhyOff | None = None
+    """slower: plain decoding is as fast; no room: the drafter does not fit beside the target; None
+    where it drafts, nothing fits, or there is no drafter."""
+    other: OtherDrafter | None = None
+    """Best other drafter where the chosen one is off; None where none helps."""
+
+
+class BatchRange(_Record):
+    """One draft length for the batches first..last."""
+
+    first: int
+    """Smallest batch."""
+    last: int
+    """Largest batch."""
+    draft_len: int
+    """D; 0 where plain decoding is as fast."""
 
 
 class Rejection(_Record):
@@ -358,6 +394,8 @@ class Plan(_Record):
     """None where no prompt and answer lengths were stated."""
     d_table: tuple[TableCell, ...]
     """Best D of the chosen drafter over batch and context."""
+    schedule: tuple[BatchRange, ...] = ()
+    """D of the chosen drafter at each batch that has room for it, at the stated context."""
     best_per_family: tuple[Evaluation, ...]
     """Best candidate of each family, fastest first."""
     alternatives: tuple[Evaluation, ...] = ()
@@ -381,6 +419,8 @@ class Plan(_Record):
     """The chosen drafter's record (`DrafterSpec` as a mapping); None when off is all there is."""
     launch: Launch | None = None
     """How to start the engine; None where no command can be given."""
+    no_command: str | None = None
+    """Why no command can be given."""
     files: tuple[str, ...] = ()
     """Files written beside the plan."""
 

@@ -30,10 +30,36 @@ class Misfit:
     wanted: Wanted
 
 
-def remedies(misfit: Misfit) -> tuple[str, ...]:
-    """The nearest things that fit, as options to type, each with what it gives."""
-    found = (_shorter_context(misfit), _smaller_format(misfit), _offloaded(misfit))
+def remedies(tried: Sequence[Misfit]) -> tuple[str, ...]:
+    """The nearest things that fit, as options to type, each with what it gives.
+
+    Args:
+        tried: Formats of the usual engine, then those of others, most precise first.
+    """
+    usual = [one for one in tried if one.engine == tried[0].engine]
+    misfit = usual[-1] if tried[0].wanted.batch > 1 else tried[-1]
+    fewer = _fewer_sequences((usual[0], usual[-1]))
+    found = (fewer, _shorter_context(misfit), _smaller_format(misfit), _offloaded(misfit))
     return tuple(text for text in found if text)
+
+
+def _fewer_sequences(tried: Sequence[Misfit]) -> str:
+    """Largest batch at the stated context, in each of these formats in which one fits."""
+    most = {one.target.weights.name: _largest_batch(one) for one in tried}
+    named = [f"{batch} in {name}" for name, batch in most.items() if batch]
+    return f"--batch {', '.join(named)}" if named else ""
+
+
+def _largest_batch(m: Misfit) -> int:
+    """By bisection below the stated batch, which does not fit; 0 where none does."""
+    low, high = 0, m.wanted.batch
+    while high - low > 1:
+        middle = (low + high) // 2
+        if _fits(m, replace(m.wanted, batch=middle)):
+            low = middle
+        else:
+            high = middle
+    return low
 
 
 def _fits(m: Misfit, wanted: Wanted, weights: WeightFormat | None = None) -> bool:
@@ -43,7 +69,8 @@ def _fits(m: Misfit, wanted: Wanted, weights: WeightFormat | None = None) -> boo
 
 def _shorter_context(m: Misfit) -> str:
     """Longest context that fits, by bisection over multiples of 256 tokens."""
-    low, high = SHORTEST_CONTEXT // CONTEXT_STEP, (m.wanted.context_len - 1) // CONTEXT_STEP
+    longest = min(m.wanted.context_len - 1, m.target.arch.max_position or m.wanted.context_len)
+    low, high = SHORTEST_CONTEXT // CONTEXT_STEP, longest // CONTEXT_STEP
     if high < low or not _fits(m, replace(m.wanted, context_len=low * CONTEXT_STEP)):
         return ""
     while low < high:

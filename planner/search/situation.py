@@ -1,5 +1,6 @@
 """The question with its names looked up: model, machine, engine, format, placement, grid."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from hwprofiles.calibration import shelf_of
@@ -83,6 +84,12 @@ def situation(question: Question) -> Situation:
         return replace(_placed(question, target, machine), calibrated=measured)
 
 
+def at_batch(s: Situation, batch: int) -> Situation:
+    """The same question with the answer at another batch."""
+    grid = with_batch(s.grid, batch)
+    return replace(s, grid=grid, headline=(grid.batches.index(batch), s.headline[1]))
+
+
 def _measured(question: Question, machine: Machine, model: str) -> Calibrated:
     shelf = shelf_of(question.calibration)
     subject = Subject(
@@ -102,11 +109,13 @@ def _placed(question: Question, target: Target, machine: Machine) -> Situation:
     grid, batch, context = grid_of(question, target.arch)
     asked = wanted(question, batch, context)
     tried: list[str] = []
+    misfits: list[Misfit] = []
     for name, version in _engines(question, target, machine):
         engine = (name, version or DEFAULT_VERSIONS.get(name))
         for fmt in candidate_formats(question, target, engine[0], machine):
             attempt = replace(target, weights=fmt)
-            placement, batch = _loaded(question, Misfit(attempt, machine, engine, asked))
+            misfit = Misfit(attempt, machine, engine, asked)
+            placement, batch = _loaded(question, misfit)
             if placement.fits:
                 grid = with_batch(grid, batch)
                 headline = (grid.batches.index(batch), grid.contexts.index(context))
@@ -116,8 +125,8 @@ def _placed(question: Question, target: Target, machine: Machine) -> Situation:
                     drafters(question, target.arch, engine[0]), _summed_up(tried),
                 )  # fmt: skip
             tried += placement.reasons
-    misfit = Misfit(attempt, machine, engine, asked)
-    raise NoFeasiblePlan("; ".join([*_summed_up(tried), *_what_fits(misfit)]))
+            misfits.append(misfit)
+    raise NoFeasiblePlan("; ".join([*_summed_up(tried), *_what_fits(misfits)]))
 
 
 def _loaded(question: Question, tried: Misfit) -> tuple[Placement, int]:
@@ -173,8 +182,8 @@ def _summed_up(tried: list[str]) -> tuple[str, ...]:
     return (f"formats tried before these and too large: {len(tried) - 2}", *tried[-2:])
 
 
-def _what_fits(misfit: Misfit) -> tuple[str, ...]:
-    found = remedies(misfit)
+def _what_fits(misfits: Sequence[Misfit]) -> tuple[str, ...]:
+    found = remedies(misfits)
     if found:
         return (f"what fits: {', or '.join(found)}; or more GPUs (--gpu 2x...)",)
     return (

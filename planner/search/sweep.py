@@ -20,6 +20,7 @@ from planner.search.evaluate import (
     tile_limit,
 )
 from planner.search.present import Index
+from planner.search.question import Question
 from planner.search.records import Rejection
 from planner.search.setup import place
 from planner.search.situation import Situation, wanted
@@ -80,6 +81,11 @@ def _beside(s: Situation, spec: DrafterSpec) -> Deployment:
     return place(s.target, s.machine, s.engine, asked).deployment
 
 
+def limits_of(question: Question) -> Limits:
+    """What the user caps, and a draft length where one was named."""
+    return Limits(question.tile_rows, question.max_vram_mib, question.draft_len)
+
+
 def search(s: Situation) -> Searched:
     """Every drafter over the whole grid."""
     with replaced(s.calibrated.constants):
@@ -90,7 +96,7 @@ def _search(s: Situation) -> Searched:
     d, question = s.placement.deployment, s.question
     specs, absent, rejected = _specs(s)
     accept = Acceptance(question, s.workload, d.arch.name)
-    limits = Limits(question.tile_rows, question.max_vram_mib, question.draft_len)
+    limits = limits_of(question)
     only_plain = replace(s.grid, draft_lens=(0,))
     plain = evaluate_grid(target_grid(d, only_plain), Drafted(), limits)
     targets: dict[Offload | None, TargetGrid] = {}
@@ -191,6 +197,11 @@ def _best(results: list[GridResult], cell: tuple[int, int]) -> tuple[GridResult,
     return result, index
 
 
+def obtainable(searched: Searched) -> list[GridResult]:
+    """Drafters that can be had."""
+    return [result for result in searched.drafted if _exists(result)]
+
+
 def best_drafted(s: Situation, searched: Searched) -> tuple[GridResult, Index] | None:
     """Best drafter and D at the stated batch and context among drafters that can be had."""
-    return _best([r for r in searched.drafted if _exists(r)], s.headline)
+    return _best(obtainable(searched), s.headline)

@@ -113,6 +113,7 @@ def test_the_option_list_is_exactly_this(capsys: pytest.CaptureFixture[str]) -> 
         "--build",
         "--all-evaluations",
         "--prices",
+        "--verbose",
         "--help",
     }
     assert max(map(len, lines)) <= 80
@@ -270,7 +271,7 @@ def test_an_answer_stands_where_no_command_can_be_given(
     assert run("--gpu", "4090", "--json") == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed["launch"] is None
-    assert any("rule 7 forbids it" in warning for warning in printed["warnings"])
+    assert "rule 7 forbids it" in printed["no_command"]
     with pytest.raises(EngineUnsupported):
         run("--gpu", "4090", "--out", str(tmp_path / "plan"))
     assert not (tmp_path / "plan").exists()

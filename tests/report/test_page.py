@@ -1,6 +1,7 @@
 import re
 import sys
 from io import StringIO
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -10,6 +11,7 @@ from sample_plans import INPUTS, LEDGER, OFF, TILE, evaluation, plan
 
 from planner.report.command_line import shell_lines
 from planner.report.comparison import Answer, comparison
+from planner.report.details import details, pointer
 from planner.report.explanation import explanation
 from planner.report.load import load_lines
 from planner.report.memory import bar
@@ -17,7 +19,15 @@ from planner.report.page import page
 from planner.report.plain import plain
 from planner.report.screen import screen_text
 from planner.report.verdict import verdict_line
-from planner.search.records import Load, LoadPoint, Plan, Rejection, Term
+from planner.search.records import (
+    Load,
+    LoadPoint,
+    OtherDrafter,
+    Plan,
+    Rejection,
+    TableCell,
+    Term,
+)
 
 
 class Terminal(StringIO):
@@ -26,7 +36,8 @@ class Terminal(StringIO):
 
 
 def text_of(answer: Plan) -> str:
-    return screen_text(page(answer))
+    """The page with all that -v adds."""
+    return screen_text([*page(answer), *details(answer)])
 
 
 @pytest.mark.parametrize(
@@ -119,7 +130,7 @@ def test_memory_is_that_of_the_choice_and_the_tile_that_of_the_drafted_round() -
 
 def test_what_rests_on_assumptions_is_shown(helpful_plan: Plan) -> None:
     drawn = text_of(helpful_plan)
-    assert "1 datasheet, 1 assumed; the answer as a whole is assumed" in drawn
+    assert "1 datasheet, 1 assumed (per-pass overhead)" in screen_text(page(helpful_plan))
     assert "assumed: per-pass overhead = 0.0004 s (engine default)" in drawn
     assert "assumed: the workload is chat" in drawn
 
@@ -259,3 +270,123 @@ def test_the_load_says_who_keeps_the_times_asked_for(helpful_plan: Plan) -> None
     )  # fmt: skip
     lines = [str(line) for line in load_lines(helpful_plan.model_copy(update={"load": load}))]
     assert any("off breaks that, drafted keeps that" in line for line in lines)
+
+
+def test_warnings_follow_the_choice_and_the_rest_is_short(helpful_plan: Plan) -> None:
+    warned = helpful_plan.model_copy(update={"warnings": ("mind the gap",)})
+    drawn = screen_text([*page(warned), *pointer()])
+    places = [drawn.index(f"\n{title}") for title in ("Choice", "Warnings", "Draft length")]
+    assert places == sorted(places)
+    for title in ("Attention tile", "Other formats", "Set aside", "Where the numbers"):
+        assert f"\n{title}" not in drawn
+    assert "-v adds" in drawn
+
+
+def _cell(**changes: Any) -> TableCell:
+    return plan().d_table[0].model_copy(update=changes)
+
+
+EAGLE = OtherDrafter(
+    family="eagle3",
+    drafter_id="org/head",
+    draft_len=4,
+    speedup=2.2,
+    speedup_lo=1.6,
+    speedup_hi=2.7,
+)
+
+
+def test_slower_and_full_have_signs_of_their_own_and_another_drafter_is_named() -> None:
+    cells = (
+        _cell(batch=1, context_len=4096),
+        _cell(batch=8, context_len=4096, draft_len=0, why_off="no room", other=EAGLE),
+        _cell(batch=16, context_len=4096, draft_len=0, why_off="no room", other=EAGLE),
+        _cell(batch=64, context_len=4096, draft_len=0, why_off="slower"),
+    )
+    dspark = evaluation(family="dspark")
+    drawn = text_of(plan(d_table=cells, best=dspark, best_drafted=dspark)).replace("\n  ", " ")
+    assert "Draft length of DSpark by batch and context" in drawn
+    assert re.search(r" 8 +full .* 64 +off ", drawn)
+    assert "off: plain decoding is fastest; full: no room for this drafter" in drawn
+    assert "at 4K from batch 8: EAGLE-3 D=4 2.2x" in drawn
+    assert "from batch 16" not in drawn
+
+
+def test_a_yes_without_a_command_says_so_in_the_second_line() -> None:
+    lines = text_of(plan(no_command="vllm loads no GGUF", launch=None)).splitlines()
+    assert lines[0].startswith("Yes:")
+    assert lines[1] == "But no command can be given: vllm loads no GGUF"
+    assert "But no command" not in text_of(plan())
+
+
+@pytest.mark.parametrize(("tok_s", "named"), [(150.0, True), (130.0, False)])
+def test_a_much_faster_format_is_named_near_the_top(tok_s: float, named: bool) -> None:
+    other = evaluation(quant="w4a16", kv_dtype="fp8", draft_len=4, spec_tok_s=tok_s)
+    top = text_of(plan(alternatives=(other,))).partition("Choice")[0].replace("\n", " ")
+    assert ("w4a16 weights, fp8 KV cache, EAGLE-3 D=4: 150 instead of 108 tok/s" in top) == named
+
+
+TEMPLATE = evaluation(
+    family="dflash", drafter_id="template: no published checkpoint known", speedup=2.6
+)
+
+
+def test_a_drafter_to_be_trained_is_called_so_and_what_it_would_gain_is_said() -> None:
+    chosen = evaluation()
+    drawn = text_of(plan(best_per_family=(TEMPLATE, chosen)))
+    assert re.search(r"DFlash .* to be trained", drawn)
+    assert "Would gain more once trained, as no checkpoint is known: DFlash 2.6x." in drawn
+    alone = plan(best=OFF, best_drafted=None, best_per_family=(TEMPLATE,))
+    line = verdict_line(alone)
+    assert line.startswith("Don't: no checkpoint of a drafter is known")
+    assert "DFlash with D=3 would give 2.6x (80 %: 1.5-2.3) once trained" in line
+
+
+def test_an_asked_family_that_cannot_apply_says_why_in_the_first_line() -> None:
+    inputs = INPUTS.model_copy(update={"drafter": "mtp"})
+    line = verdict_line(plan(best=OFF, best_drafted=None, best_per_family=(), inputs=inputs))
+    assert line.startswith("Don't: MTP cannot apply to Qwen3-8B on RTX 4090: the checkpoint has")
+
+
+def _point(batch: int, rate: float, tpot_s: float) -> LoadPoint:
+    return LoadPoint(
+        batch=batch,
+        requests_per_s=rate,
+        ttft_s=0.1,
+        tpot_s=tpot_s,
+        latency_s=3.0,
+        prefill_share=0.1,
+    )
+
+
+@pytest.mark.parametrize(
+    ("qps", "off", "said"),
+    [
+        (2.0, _point(15, 2.0, 0.0238), "serves 2 requests a second at 6.50 ms a token instead of"),
+        (None, _point(15, 10.0, 0.0238), "serves 12 instead of 10 requests a second (+20%), 6.50"),
+        (20.0, None, "serves 12 requests a second at 6.50 ms a token, which plain decoding does"),
+    ],
+)
+def test_with_a_load_the_first_line_is_about_requests(
+    qps: float | None, off: LoadPoint | None, said: str
+) -> None:
+    load = Load(
+        concurrency=None if qps else 16,
+        qps=qps,
+        prompt_len=512,
+        output_len=256,
+        prefill_s=0.05,
+        drafter_prefill_s=0.0,
+        off=off,
+        drafted=_point(4, qps if off and qps else 12.0, 0.0065),
+    )
+    line = verdict_line(plan(load=load, best=evaluation(batch=4), best_drafted=evaluation(batch=4)))
+    assert line.startswith(f"Yes: EAGLE-3 with D=3 {said}")
+    assert "1.9x (80 %: 1.5-2.3) while decoding at its batch of 4." in line
+
+
+def test_one_card_has_no_tensor_parallelism_and_several_say_how_they_share() -> None:
+    assert ", TP" not in text_of(plan())
+    two = plan(inputs=INPUTS.model_copy(update={"num_gpus": 2}))
+    assert "layers split over 2 cards" in text_of(two).replace("\n            ", " ")
+    assert "16-bit KV cache" in text_of(plan())

@@ -33,7 +33,9 @@ def test_a_rate_implies_the_batch_of_the_answer() -> None:
     plan = loaded(qps=2.0)
     found = load(plan).off
     assert found is not None
-    assert found.batch == plan.inputs.batch > 1
+    drafted = load(plan).drafted
+    assert drafted is not None
+    assert found.batch > drafted.batch == plan.inputs.batch > 1
     # Little: sequences that decode = rate * time they decode.
     decoding = found.requests_per_s * found.tpot_s * 256
     assert found.batch - 1.1 < decoding <= found.batch * 1.01
@@ -69,7 +71,9 @@ def test_short_answers_spend_more_time_on_prompts() -> None:
 
 
 def test_a_rate_beyond_the_machine_says_what_it_sustains() -> None:
-    with pytest.raises(NoFeasiblePlan, match=r"more than the machine sustains .*requests a second"):
+    with pytest.raises(
+        NoFeasiblePlan, match=r"more than the machine sustains: .* a second without speculation"
+    ):
         loaded(qps=200.0)
 
 

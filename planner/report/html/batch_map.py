@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from planner.report.draft_table import off_meanings, sign
 from planner.report.html.content import (
     ASKED,
     Figure,
@@ -56,7 +57,7 @@ def _legend(gains: Sequence[TableCell], cells: Sequence[TableCell]) -> list[Key]
         Key(f"q{n}", f"{edges[n - 1]}-{edges[n]}x" if n < len(edges) else f"{edges[-1]}x up")
         for n in levels
     ]
-    keys.append(Key("off", "off: plain decoding is fastest, or no room for the drafter"))
+    keys += [Key("off", meaning) for meaning in off_meanings(cells)]
     if any(not cell.fits for cell in cells):
         keys.append(Key("none", "does not fit"))
     return keys
@@ -95,8 +96,9 @@ def _cell(cell: TableCell | None, corner: Spot, size: tuple[float, float]) -> Ma
         return group([rect(box, width, height, "none")], title="does not fit")
     place = f"batch {cell.batch}, context {tokens(cell.context_len)}"
     if cell.draft_len == 0:
-        shown = [rect(box, width, height, "off"), label(middle, "off", "small", "middle")]
-        return group(shown, title=f"{place}: off")
+        shown = [rect(box, width, height, "off"), label(middle, sign(cell), "small", "middle")]
+        other = f"; {cell.other.drafter_id} {ratio(cell.other.speedup)}x" if cell.other else ""
+        return group(shown, title=f"{place}: {cell.why_off or 'off'}{other}")
     level = _level(cell.speedup)
     css = "on-deep" if level >= _DEEP_FROM else "on-light"
     filled = rect(box, width, height, f"q{level}")
@@ -121,7 +123,7 @@ def _table(cells: Sequence[TableCell]) -> Table:
         (
             str(cell.batch),
             tokens(cell.context_len),
-            str(cell.draft_len) if cell.draft_len else "off" if cell.fits else "does not fit",
+            str(cell.draft_len) if cell.draft_len else sign(cell) if cell.fits else "does not fit",
             Number(ratio(cell.speedup), "fitted", "E[L]/R") if cell.draft_len else "-",
             Number(interval(cell), "fitted", "spread of log R and log E[L]")
             if cell.draft_len

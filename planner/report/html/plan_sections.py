@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from planner.report.draft_table import table_title
 from planner.report.html.batch_map import batch_map
 from planner.report.html.content import (
     ASKED,
@@ -20,6 +21,7 @@ from planner.report.html.round_figure import round_figure
 from planner.report.html.speedup_chart import speedup_figures
 from planner.report.html.tile_figure import tile_figure
 from planner.report.load import load_rows
+from planner.report.verdict import no_command_line
 from planner.report.wording import family_title, gib, interval, rate, ratio, tokens
 from planner.search.anatomy import Anatomy
 from planner.search.records import Evaluation, Plan, Rejection, Term
@@ -62,8 +64,8 @@ def _choice(plan: Plan, around: Anatomy) -> list[Section]:
         ),
         Section(
             "map",
-            "Best draft length by batch and context",
-            "The drafter of the choice; a larger batch leaves less idle arithmetic to use.",
+            table_title(plan),
+            "The drafter of the choice alone; a larger batch leaves less idle arithmetic to use.",
             link="Batch and context",
             figures=(mapped,) if mapped else (),
         ),
@@ -173,7 +175,11 @@ def _format_row(one: Evaluation) -> tuple[Cell, ...]:
 def _words(plan: Plan, start: Start) -> list[Section]:
     return [
         Section("change", "What would change the answer", items=plan.what_would_change),
-        Section("warnings", "Warnings", items=plan.warnings),
+        Section(
+            "warnings",
+            "Warnings",
+            items=tuple(w for w in (no_command_line(plan), *plan.warnings) if w),
+        ),
         Section("start", "Start", link="Start", items=start.notes, listings=start.files),
         Section(
             "aside",

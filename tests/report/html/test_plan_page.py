@@ -130,7 +130,8 @@ def test_the_table_of_batches_holds_the_plan(text: str, plan: Plan) -> None:
         if cell.draft_len:
             assert shown[2:4] == [str(cell.draft_len), ratio(cell.speedup)]
         else:
-            assert shown[2] == ("off" if cell.fits else "does not fit")
+            sign = "full" if cell.why_off == "no room" else "off"
+            assert shown[2] == (sign if cell.fits else "does not fit")
 
 
 def test_memory_and_time_tables_hold_the_plan(text: str, plan: Plan) -> None:
