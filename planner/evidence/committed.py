@@ -3,9 +3,10 @@
 import json
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from importlib.resources import files
+from pathlib import Path
 from typing import Any
 
+_FIGURES = Path(__file__).parent / "data" / "figures.json"
 WORST_RATIO_ERROR = 0.2
 """Median |predicted/measured - 1| of R above which a group's figures are held against it."""
 LEAST_VERDICTS_RIGHT = 0.7
@@ -16,8 +17,7 @@ _ARM = "ngram"
 @lru_cache(maxsize=1)
 def committed() -> Mapping[str, Any]:
     """The figures that the repository claims."""
-    text = files("planner.evidence").joinpath("data/figures.json").read_text("utf-8")
-    found: dict[str, Any] = json.loads(text)
+    found: dict[str, Any] = json.loads(_FIGURES.read_text("utf-8"))
     return found
 
 
