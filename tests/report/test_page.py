@@ -280,6 +280,7 @@ def test_warnings_follow_the_choice_and_the_rest_is_short(helpful_plan: Plan) ->
     for title in ("Attention tile", "Other formats", "Set aside", "Where the numbers"):
         assert f"\n{title}" not in drawn
     assert "-v adds" in drawn
+    assert "words: docs/glossary.md" in " ".join(drawn.split())
 
 
 def _cell(**changes: Any) -> TableCell:

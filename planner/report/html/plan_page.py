@@ -52,7 +52,7 @@ def plan_page(plan: Plan, around: Anatomy, start: Start | None = None) -> Page:
         command_title="Type this" if start.remake or start.folder else "Start it",
         sections=tuple(plan_sections(plan, around, start)),
         footer=f"{plan.evaluated_points:,} points evaluated. A prediction, not a measurement on "
-        "your machine.",
+        "your machine. docs/glossary.md says what each word means.",
     )
 
 

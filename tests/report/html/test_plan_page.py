@@ -84,6 +84,10 @@ def test_size(text: str) -> None:
     assert len(text.encode()) < MAX_BYTES
 
 
+def test_the_page_says_where_its_words_are_explained(text: str) -> None:
+    assert "docs/glossary.md" in text
+
+
 def test_the_same_plan_gives_the_same_page(plan: Plan, text: str) -> None:
     assert html(plan_page(plan, anatomy(QUESTION, plan), NOTES)) == text
 
