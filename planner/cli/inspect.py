@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-import textwrap
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from planner.cli.inspect_lines import billions, labelled, printable
 from planner.errors import InputError
-from planner.report.plain import broken
 
 if TYPE_CHECKING:
     from planner.arch.records import AttentionShape, LayerGroup, ModelArch
@@ -163,16 +162,6 @@ def page(report: dict[str, Any]) -> list[str]:
     return [printable(line) for line in lines]
 
 
-def labelled(label: str, text: str) -> list[str]:
-    """A label and its text, wrapped beside it."""
-    lines = [
-        line
-        for part in broken(text, 64).splitlines()
-        for line in textwrap.wrap(part, 64, break_on_hyphens=False)
-    ]
-    return [f"  {label if n == 0 else '':<12} {line}" for n, line in enumerate(lines or [""])]
-
-
 def _facts(report: dict[str, Any]) -> list[tuple[str, str]]:
     mtp = report["mtp"]
     rule = "no rule known: use the engine's figure"
@@ -212,13 +201,3 @@ def _layer_line(group: dict[str, Any]) -> str:
     if group["ffn_width"]:
         parts.append(f"FFN {group['ffn_width']}")
     return "  ".join(parts).rstrip()
-
-
-def billions(count: float) -> str:
-    """A count of parameters as people write it."""
-    return f"{count / 1e9:.2f} B" if count >= 1e9 else f"{count / 1e6:.0f} M"
-
-
-def printable(line: str) -> str:
-    """The line without characters that a terminal would act on."""
-    return "".join(c if c.isprintable() else "?" for c in line)

@@ -8,13 +8,12 @@ from planner.arch.gguf_log import PrintInfo, counted, is_log, read_print_info
 from planner.arch.json_file import read_json_object
 from planner.arch.mixers import CACHE_ELEMENT_BYTES
 from planner.arch.weights import kv_element_bytes
-from planner.cli.inspect import billions, labelled, printable
+from planner.cli.inspect_lines import billions, labelled, printable
 from planner.drafters.own import inspect_drafter
 from planner.drafters.records import DrafterSpec
 from planner.errors import InputError
+from planner.search.plan_file import MAX_PLAN_BYTES, PLAN_FILE
 
-_PLAN_FILE = "plan.json"
-_MAX_PLAN_BYTES = 32 << 20
 _LOGS = frozenset({".log", ".txt", ".out"})
 _SHOWS_PLAN = (
     ", written by planner recommend, and no model; it is JSON that `planner schema plan` "
@@ -47,12 +46,12 @@ def describe_part(text: str, kv_dtype: str) -> dict[str, Any] | None:
 def _written_by_planner(path: Path) -> str:
     """What a plan's folder or a file of ours is, with what shows it; empty for everything else."""
     if path.is_dir():
-        is_plan = (path / _PLAN_FILE).is_file() and not (path / "config.json").exists()
+        is_plan = (path / PLAN_FILE).is_file() and not (path / "config.json").exists()
         return "the folder of a plan" + _SHOWS_PLAN if is_plan else ""
     if path.suffix.lower() != ".json":
         return ""
     try:
-        record = read_json_object(path, _MAX_PLAN_BYTES)
+        record = read_json_object(path, MAX_PLAN_BYTES)
     except InputError:
         return ""
     if "planner_version" not in record:

@@ -60,6 +60,8 @@ _OTHER_NAMES = {
 }
 """What the command line and engines call fields of a line -> the field."""
 TREE_KEYS = ("depth", "steps", "topk", "verify_tokens", "ddtree_budget")
+DEFAULT_DRAFT_LEN = 3
+"""D of a line that names a drafter and none."""
 DEFAULT_CONTEXT = 1024
 """Context of a line that states none: short prompts, as most published measurements use."""
 
@@ -177,30 +179,47 @@ def _engine(line: Mapping[str, Any]) -> str | None:
     return f"{name}=={version}" if name and version else name or None
 
 
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """What a line asks to be drafted."""
+
+    family: Family
+    draft_len: int
+    tree: Tree | None
+    warnings: tuple[str, ...] = ()
+
+
+def _draft(line: Mapping[str, Any]) -> _Draft:
+    """Family, D and tree; nothing is drafted where one of the first two says so."""
+    family, draft_len = _family(line), _optional_len(line)
+    tree = _tree(line, draft_len)
+    if tree is not None:
+        draft_len = tree.depth
+    if draft_len is None:
+        draft_len = 0 if family == "none" else DEFAULT_DRAFT_LEN
+    elif draft_len and family == "none":
+        said = "no drafter is named: the plain decode step is priced"
+        return _Draft("none", 0, None, (said,))
+    if family == "none" or draft_len == 0:
+        return _Draft("none", 0, None)
+    return _Draft(family, draft_len, tree)
+
+
+def _share(line: Mapping[str, Any]) -> float | None:
+    share = number(line, "draft_share", None, 0.0)
+    if share is not None and share > 1.0:
+        raise InputError(f"draft_share {share:g} must lie in 0..1")
+    return share
+
+
 def scenario(line: Mapping[str, Any], shelf: Shelf = EMPTY) -> Scenario:
     """The line in the planner's words.
 
     Raises:
         InputError: a field is absent, of the wrong type or impossible.
     """
-    draft_len = _optional_len(line)
-    tree = _tree(line, draft_len)
-    family = _family(line)
-    if tree is not None:
-        draft_len = tree.depth
-    warnings = [_ignored(key) for key in _unknown(line)]
-    if draft_len is None:
-        draft_len = 0 if family == "none" else 3
-    elif draft_len and family == "none":
-        warnings.append("no drafter is named: the plain decode step is priced")
-    if family == "none" or draft_len == 0:
-        family, draft_len, tree = "none", 0, None
-    batch = integer(line, "batch", 1)
-    context = integer(line, "context_len", DEFAULT_CONTEXT)
-    told = number(line, "tokens_per_round", None, 1.0)
-    share = number(line, "draft_share", None, 0.0)
-    if share is not None and share > 1.0:
-        raise InputError(f"draft_share {share:g} must lie in 0..1")
+    draft = _draft(line)
+    tree = draft.tree
     key = _setup_key(
         text(line, "model"),
         text(line, "quant", "") or None,
@@ -208,25 +227,25 @@ def scenario(line: Mapping[str, Any], shelf: Shelf = EMPTY) -> Scenario:
         text(line, "gpu"),
         text(line, "host", "") or None,
         _engine(line),
-        family,
+        draft.family,
         text(line, "drafter_id", "") or None,
         _wanted(line),
         shelf,
     )
     return Scenario(
         setup=key,
-        draft_len=draft_len,
-        rows=tree.rows if tree else 1.0 + draft_len,
+        draft_len=draft.draft_len,
+        rows=tree.rows if tree else 1.0 + draft.draft_len,
         branches=tree.branches if tree else 1.0,
         tree_nodes=int(tree.rows) if tree else None,
-        batch=batch,
-        context_len=context,
+        batch=integer(line, "batch", 1),
+        context_len=integer(line, "context_len", DEFAULT_CONTEXT),
         workload=text(line, "workload", "") or None,
         temperature=number(line, "temperature", None),
-        tokens_per_round=told,
-        draft_share=share,
+        tokens_per_round=number(line, "tokens_per_round", None, 1.0),
+        draft_share=_share(line),
         positions=_positions(line),
-        warnings=tuple(warnings),
+        warnings=(*(_ignored(key) for key in _unknown(line)), *draft.warnings),
     )
 
 

@@ -11,10 +11,11 @@ from pathlib import Path
 import pytest
 
 from tools.fuzz import cases
-from tools.fuzz.__main__ import Tally, fuzz
+from tools.fuzz.__main__ import fuzz
 from tools.fuzz.readers import NODES, READERS, Reader
 from tools.fuzz.record import write_record
 from tools.fuzz.samples import DATA, ROOT
+from tools.fuzz.tally import Tally
 from tools.fuzz.uses import EXPECTED
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="needs Linux")

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from tools.fuzz.__main__ import Tally
+    from tools.fuzz.tally import Tally
 
 _INTRO = """# Fuzz record
 
