@@ -10,6 +10,8 @@ from typing import NamedTuple
 from planner.errors import InputError
 
 PROJECT = "specplanner"
+COLLECTIONS = ("all", "dev")
+"""Extras that bring what others bring."""
 _REQUIREMENT = re.compile(r"\s*([A-Za-z0-9][\w.-]*)\s*(\[[^]]*\])?\s*\(?([^;)]*)\)?\s*(;.*)?")
 _EXTRA = re.compile(r"""extra\s*==\s*["']([\w-]+)["']""")
 _CLAUSE = re.compile(r"(>=|<=|==|!=|<|>|~=)\s*([\w.]+)")
@@ -56,9 +58,10 @@ def requirements() -> Iterator[Requirement]:
 def needs_extra(missing: ModuleNotFoundError) -> InputError | ModuleNotFoundError:
     """The failure of an import as a sentence that names the extra; itself where none brings it."""
     module = (missing.name or "").partition(".")[0]
-    brings = next((r.extra for r in requirements() if r.package == module and r.extra), None)
-    if brings is None:
+    extras = [r.extra for r in requirements() if r.package == module and r.extra]
+    if not extras:
         return missing
+    brings = next((extra for extra in extras if extra not in COLLECTIONS), extras[0])
     return InputError(
         f"this needs the package {module}, which is not installed; "
         f"pip install '{PROJECT}[{brings}]'"

@@ -26,6 +26,7 @@ import autotune.commands.watch, autotune.commands.tune, autotune.commands.calibr
 def listed(monkeypatch: pytest.MonkeyPatch) -> None:
     known = [
         Requirement("numpy", ">=2", None, "2.0"),
+        Requirement("httpx", ">=0.27", "all", None),
         Requirement("httpx", ">=0.27", "live", None),
     ]
     monkeypatch.setattr(packages, "requirements", lambda: iter(known))
