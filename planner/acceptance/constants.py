@@ -44,6 +44,8 @@ class PriorConstants:
 
     base: float
     decay: Mapping[str, float]
+    decay_other: float
+    """r of families that no series covers."""
     decay_log_sd: Mapping[str, float]
     """Spread of log r between drafters of a family, from the quartiles."""
     family: Mapping[str, float]
@@ -61,6 +63,8 @@ class PriorConstants:
     context_left: tuple[float, ...]
     assumed_max_position: Mapping[str, float]
     unknown_left_floor: float
+    unknown_sd: float
+    """Added to the spread where the trained context is not known."""
     ngram: NgramPrior
 
 
@@ -73,6 +77,7 @@ def constants() -> PriorConstants:
     return PriorConstants(
         base=raw["base"]["value"],
         decay={k: v["value"] for k, v in raw["decay"].items() if isinstance(v, dict)},
+        decay_other=raw["decay"]["other"],
         decay_log_sd={
             k: log(v["q75"] / v["q25"]) / _QUARTILES_APART
             for k, v in raw["decay"].items()
@@ -95,6 +100,7 @@ def constants() -> PriorConstants:
         context_left=tuple(context["left"]),
         assumed_max_position=_numbers(context["assumed_max_position"]),
         unknown_left_floor=context["unknown_left_floor"],
+        unknown_sd=context["unknown_sd"],
         ngram=NgramPrior(
             draft_len=ngram["draft_len"],
             log_sd=ngram["log_sd"],
@@ -110,8 +116,8 @@ def _numbers(block: Mapping[str, object]) -> dict[str, float]:
 
 
 def family_decay(family: str) -> float:
-    """r of a drafter family; 0.97 for one that no series covers."""
-    return constants().decay.get(family, 0.97)
+    """r of a drafter family; an assumed one where no series covers it."""
+    return constants().decay.get(family, constants().decay_other)
 
 
 def decay_log_sd(family: str) -> float:

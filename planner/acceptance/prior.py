@@ -95,7 +95,7 @@ def _finish(
     if left < 1.0:
         curve = _shortened(curve, left, at)
         source += f"; context past the drafter's training leaves {left:.0%} of the gain"
-    sd = sd if known else math.hypot(sd, 0.4)
+    sd = sd if known else math.hypot(sd, numbers.unknown_sd)
     return replace(curve, log_sd=sd * curve.sensitivity(at), source=source)
 
 

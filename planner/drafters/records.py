@@ -62,6 +62,8 @@ class DrafterSpec:
     """One pass drafts all D tokens although the family is sequential (P-EAGLE, PARD)."""
     draft_len_step: int = 1
     """Engines want D to be a multiple of this once D exceeds it (several MTP modules)."""
+    known: bool = True
+    """Whether its own sizes are known, and not its family's usual ones under its name."""
     notes: tuple[str, ...] = ()
 
     @property

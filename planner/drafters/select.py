@@ -230,6 +230,7 @@ def _unlisted(arch: ModelArch, drafter_id: str, family: Family) -> DrafterSpec:
         spec,
         drafter_id=drafter_id,
         default_draft_len=maker.template(arch).default_draft_len,
+        known=False,
         notes=(*spec.notes, "not in the catalog: sizes are the family's usual ones"),
     )
 

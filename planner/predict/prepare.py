@@ -219,7 +219,7 @@ def _placed(key: SetupKey, named: _Named, found: Calibrated) -> Setup:
     tiles, notes = deployment_tiles(d)
     limit = limit_doubts(d.device, power_limit_w=key.wanted.power_limit_w)
     warnings = [*named.notes, *found.notes, *target.assumptions, *machine.notes, *limit, *notes]
-    if spec and key.drafter_id and "not in the catalog" in " ".join(spec.notes):
+    if spec and key.drafter_id and not spec.known:
         name = ascii(key.drafter_id)[1:-1][:80]
         warnings.append(f"drafter {name} is not in the catalog: its family's usual sizes are used")
     if has_unknown_cache(d.arch):
